@@ -1,0 +1,35 @@
+"""superarm: contextual bandits whose action is one arm, a set of arms, or a duel."""
+
+from superarm.choosers.oracles import top_k
+from superarm.policies import (
+    comb_lin_ts,
+    comb_lin_ucb,
+    comb_ts,
+    comb_ucb1,
+    epsilon_greedy,
+    lin_ts,
+    lin_ucb,
+    uniform,
+)
+from superarm.policy import Policy
+from superarm.types import Choice, Decision, Event, Spec, State
+from superarm.widths import lemma7_radius
+
+__all__ = [
+    "Choice",
+    "Decision",
+    "Event",
+    "Policy",
+    "Spec",
+    "State",
+    "comb_lin_ts",
+    "comb_lin_ucb",
+    "comb_ts",
+    "comb_ucb1",
+    "epsilon_greedy",
+    "lemma7_radius",
+    "lin_ts",
+    "lin_ucb",
+    "top_k",
+    "uniform",
+]

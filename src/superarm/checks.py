@@ -1,0 +1,99 @@
+"""The one place that words argument errors: what must hold, what was got, and where.
+
+ValueError for values, TypeError for types; every message reads `where: name must be ..., got ...`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+Number = float | int | np.ndarray[Any, Any]
+
+
+def positive(where: str, name: str, value: Number) -> np.ndarray[Any, Any]:
+    """Return `value` as a float64 leaf; every entry must be finite and > 0."""
+    array = real(where, name, value)
+    if not np.all(array > 0):
+        raise ValueError(f"{where}: {name} must be > 0, got {_show(value)}")
+    return array
+
+
+def nonnegative(where: str, name: str, value: Number) -> np.ndarray[Any, Any]:
+    """Return `value` as a float64 leaf; every entry must be finite and >= 0."""
+    array = real(where, name, value)
+    if not np.all(array >= 0):
+        raise ValueError(f"{where}: {name} must be >= 0, got {_show(value)}")
+    return array
+
+
+def between(where: str, name: str, value: Number, low: float, high: float) -> np.ndarray[Any, Any]:
+    """Return `value` as a float64 leaf; every entry must lie in [low, high]."""
+    array = real(where, name, value)
+    if not np.all((array >= low) & (array <= high)):
+        raise ValueError(f"{where}: {name} must be between {low:g} and {high:g}, got {_show(value)}")
+    return array
+
+
+def real(where: str, name: str, value: Any) -> np.ndarray[Any, Any]:
+    """Return `value` as a float64 leaf; it must be a finite number, or an array of them for a grid."""
+    if isinstance(value, bool) or not isinstance(value, int | float | np.number | np.ndarray):
+        raise TypeError(f"{where}: {name} must be a number, got {type(value).__name__}")
+    array = np.asarray(value, dtype=np.float64)
+    if not np.all(np.isfinite(array)):
+        raise ValueError(f"{where}: {name} must be finite, got {_show(value)}")
+    return array
+
+
+def count(where: str, name: str, value: Any, low: int = 1) -> int:
+    """Return `value` as an int; it must be a whole number >= low."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer):
+        raise TypeError(f"{where}: {name} must be a whole number, got {type(value).__name__}")
+    if value < low:
+        raise ValueError(f"{where}: {name} must be >= {low}, got {value}")
+    return int(value)
+
+
+def one_of(where: str, name: str, value: Any, options: Sequence[str]) -> str:
+    """Return `value`; it must be one of `options`."""
+    if value not in options:
+        listed = ", ".join(repr(option) for option in options)
+        raise ValueError(f"{where}: {name} must be one of {listed}, got {value!r}")
+    return str(value)
+
+
+def has(where: str, name: str, value: Any, methods: Sequence[str]) -> Any:
+    """Return `value`; it must offer all `methods` of its part's protocol."""
+    missing = [method for method in methods if not hasattr(value, method)]
+    if missing or isinstance(value, type):
+        got = f"the class {value.__name__} itself" if isinstance(value, type) else type(value).__name__
+        raise TypeError(f"{where}: {name} must have {', '.join(methods)}, got {got}")
+    return value
+
+
+def matrix(where: str, name: str, value: Any, shape: tuple[int | None, ...]) -> np.ndarray[Any, Any]:
+    """Return `value` as a finite float64 array of `shape`, where None fits any length."""
+    try:
+        array = np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"{where}: {name} must be an array of numbers, got {type(value).__name__}") from error
+    fits = len(array.shape) == len(shape) and all(
+        want is None or want == got for want, got in zip(shape, array.shape, strict=True)
+    )
+    if not fits:
+        wanted = "(" + ", ".join("any" if want is None else str(want) for want in shape) + ")"
+        raise ValueError(f"{where}: {name} must have shape {wanted}, got {array.shape}")
+    if not np.all(np.isfinite(array)):
+        where_bad = tuple(int(index) for index in np.argwhere(~np.isfinite(array))[0])
+        raise ValueError(f"{where}: {name} must be finite, got {array[where_bad]} at {where_bad}")
+    return array
+
+
+def _show(value: Number) -> str:
+    if isinstance(value, np.ndarray) and value.ndim > 0:
+        return f"values from {np.min(value):g} to {np.max(value):g}"
+    number = float(value)
+    return str(value) if math.isfinite(number) else f"{number}"

@@ -1,0 +1,6 @@
+"""Choosers: what may be chosen?"""
+
+from superarm.choosers.best import Best
+from superarm.choosers.subset import Subset
+
+__all__ = ["Best", "Subset"]

@@ -1,0 +1,35 @@
+"""One arm: the one with the highest score."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import jax
+import jax.numpy as jnp
+
+from superarm.types import Array, Choice, pytree
+
+
+@pytree
+@dataclass(frozen=True)
+class Best:
+    """The available arm with the highest score; ties are broken at random."""
+
+    @property
+    def native(self) -> bool:
+        """True: an argmax."""
+        return True
+
+    def check(self, num_arms: int) -> None:
+        """Accept any number of arms."""
+
+    def choose(self, key: Array, scores: Array, mask: Array) -> Choice:
+        """Return the best arm in a single slot."""
+        masked = jnp.where(mask, scores, -jnp.inf)
+        tied = mask & (masked == jnp.max(masked))
+        # NaN ties with nothing: then any available arm is returned, and the decision says unhealthy.
+        tied = jnp.where(jnp.any(tied), tied, mask)
+        tickets = jnp.where(tied, jax.random.uniform(key, scores.shape, jnp.float32), -1.0)
+        feasible = jnp.any(mask)
+        item = jnp.where(feasible, jnp.argmax(tickets), -1).astype(jnp.int32)
+        return Choice(items=item[None], mask=feasible[None], feasible=feasible)

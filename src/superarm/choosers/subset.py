@@ -1,0 +1,28 @@
+"""A set of arms, found by an optimisation oracle."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from superarm.types import Array, Choice, Oracle, pytree
+
+
+@pytree
+@dataclass(frozen=True)
+class Subset:
+    """The feasible set with the highest sum of scores, as far as the oracle can tell."""
+
+    oracle: Oracle
+
+    @property
+    def native(self) -> bool:
+        """Whether the oracle runs inside compiled rounds."""
+        return self.oracle.native
+
+    def check(self, num_arms: int) -> None:
+        """Let the oracle refuse what it cannot solve."""
+        self.oracle.check(num_arms)
+
+    def choose(self, key: Array, scores: Array, mask: Array) -> Choice:
+        """Return the oracle's answer."""
+        return self.oracle.solve(key, scores, mask)

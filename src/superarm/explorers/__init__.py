@@ -1,0 +1,7 @@
+"""Explorers: how does doubt become a choice?"""
+
+from superarm.explorers.greedy import EpsilonGreedy, Greedy, Uniform
+from superarm.explorers.thompson import Thompson
+from superarm.explorers.ucb import UCB
+
+__all__ = ["UCB", "EpsilonGreedy", "Greedy", "Thompson", "Uniform"]

@@ -1,0 +1,79 @@
+"""Bayesian linear regression with known noise: wen2015's Algorithm 1, one block at a time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import jax
+import jax.numpy as jnp
+
+from superarm.precision import FLOAT
+from superarm.types import Array, Event, Spec, State, Width, pytree
+
+
+@pytree
+@dataclass(frozen=True)
+class Gaussian:
+    """Beliefs N(mean, F Sigma F') about the scores of features F (n, d)."""
+
+    mean: Array
+    features: Array
+    factor: object
+    width: Width
+
+    def norms(self) -> Array:
+        """(n,) standard deviations."""
+        return self.width.norms(self.factor, self.features)
+
+    def deviations(self, key: Array, num: int, joint: bool) -> Array:
+        """(num, n) draws around 0: of the parameters when joint, of each score apart otherwise."""
+        if joint:
+            return self.width.deviations(self.factor, key, self.features, num)
+        return self.norms() * jax.random.normal(key, (num, self.mean.shape[0]), FLOAT)
+
+
+@pytree
+@dataclass(frozen=True)
+class LinearRecord:
+    """mean: (d,) posterior mean of the coefficients; factor: the width's factor of their covariance."""
+
+    mean: Array
+    factor: object
+
+
+@pytree
+@dataclass(frozen=True)
+class Linear:
+    """Scores x'theta with theta ~ N(0, prior_scale^2 I) and noise N(0, noise^2).
+
+    Observing costs one factorization per block (O(k d^2) with the full width) and nothing is left to learn.
+    """
+
+    prior_scale: Array  # lambda
+    noise: Array  # sigma
+
+    learn_every: ClassVar[int | None] = None
+
+    def init(self, key: Array, spec: Spec, width: Width) -> State:
+        """Return the prior."""
+        factor = width.init(spec.dim, self.prior_scale)
+        return State(record=LinearRecord(mean=jnp.zeros(spec.dim, FLOAT), factor=factor), fit=())
+
+    def beliefs(self, state: State, contexts: Array, width: Width) -> Gaussian:
+        """Return the posterior of the contexts' scores."""
+        record = state.record
+        return Gaussian(contexts @ record.mean, contexts, record.factor, width)
+
+    def observe(self, state: State, key: Array, event: Event, width: Width) -> LinearRecord:
+        """Return the posterior given one block of observations (equation 6 of wen2015, all k at once)."""
+        record = state.record
+        # An unobserved row becomes 0, and then moves nothing.
+        rows = jnp.where(event.observed[:, None], event.features, 0.0) / self.noise
+        errors = jnp.where(event.observed, event.feedback - event.features @ record.mean, 0.0)
+        factor, shift = width.absorb(record.factor, rows, errors / self.noise)
+        return LinearRecord(mean=record.mean + shift, factor=factor)
+
+    def learn(self, state: State, key: Array) -> tuple[()]:
+        """Return nothing: the record is the fit."""
+        return ()

@@ -1,0 +1,108 @@
+"""A policy: a model, a width, an explorer and a chooser behind four pure functions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from superarm.precision import FLOAT, double
+from superarm.types import (
+    Array,
+    Choice,
+    Chooser,
+    Decision,
+    Event,
+    Explorer,
+    Model,
+    Spec,
+    State,
+    Width,
+    pytree,
+    static,
+)
+
+
+@pytree
+@dataclass(frozen=True)
+class Policy:
+    """Four choices that make an algorithm. It owns no state and no randomness; presets build it.
+
+    >>> import jax, superarm
+    >>> policy = superarm.comb_lin_ts(superarm.top_k(2))
+    >>> state = policy.init(jax.random.key(0), superarm.Spec(dim=3, num_arms=5))
+    >>> contexts = jax.random.normal(jax.random.key(1), (5, 3))
+    >>> policy.select(state, jax.random.key(2), contexts, 0).items.shape
+    (2,)
+    """
+
+    model: Model
+    width: Width | None
+    explorer: Explorer
+    chooser: Chooser
+    name: str = static(default="policy")
+
+    @property
+    def native(self) -> bool:
+        """True when every function can be traced by JAX; otherwise the chooser runs on the host."""
+        return self.chooser.native
+
+    @property
+    def learn_every(self) -> int | None:
+        """Rounds between fits; None when observing is all there is."""
+        return self.model.learn_every
+
+    @double
+    def init(self, key: Array, spec: Spec) -> State:
+        """Return the state before any observation."""
+        self.chooser.check(spec.num_arms)
+        return self.model.init(key, spec, self.width)
+
+    @double
+    def select(
+        self, state: State, key: Array, contexts: Array, count: Array | int, mask: Array | None = None
+    ) -> Decision:
+        """Choose among contexts (n, d) where mask (n,) is True; `count` decisions were made before.
+
+        The state is not changed.
+        """
+        contexts = jnp.asarray(contexts, FLOAT)
+        mask = jnp.ones(contexts.shape[0], bool) if mask is None else jnp.asarray(mask, bool)
+        key_explore, key_choose = jax.random.split(key)
+        scores = self.scores(state, key_explore, contexts, jnp.asarray(count))
+        choice = self.chooser.choose(key_choose, scores, mask)
+        return decide(contexts, scores, mask, choice)
+
+    def scores(self, state: State, key: Array, contexts: Array, count: Array) -> Array:
+        """(n,) the explorer's scores: the part of `select` that is always compiled."""
+        beliefs = self.model.beliefs(state, contexts, self.width)
+        return self.explorer.scores(key, beliefs, count)
+
+    @double
+    def observe(self, state: State, key: Array, event: Event) -> State:
+        """Return the state with the event recorded; the fit stays as it was."""
+        event = replace(
+            event,
+            features=jnp.asarray(event.features, FLOAT),
+            feedback=jnp.asarray(event.feedback, FLOAT),
+        )
+        return replace(state, record=self.model.observe(state, key, event, self.width))
+
+    @double
+    def learn(self, state: State, key: Array) -> Any:
+        """Return a new fit of the record, to be swapped in."""
+        return self.model.learn(state, key)
+
+
+def decide(contexts: Array, scores: Array, mask: Array, choice: Choice) -> Decision:
+    """Return the decision that takes `choice` among contexts (n, d) with scores (n,)."""
+    index = jnp.maximum(choice.items, 0)
+    return Decision(
+        items=choice.items,
+        mask=choice.mask,
+        features=jnp.where(choice.mask[:, None], contexts[index], 0.0),
+        scores=jnp.where(choice.mask, scores[index], 0.0),
+        healthy=choice.feasible & jnp.all(jnp.isfinite(scores) | ~mask),
+    )

@@ -1,0 +1,258 @@
+"""The words of the contract: what a policy is given, what it answers, and what comes back.
+
+Shapes use n for the arms on offer, k for the slots of one decision, d for the features of an arm.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Protocol, TypeVar
+
+import jax
+
+Array = jax.Array
+Cls = TypeVar("Cls", bound=type)
+
+
+def pytree(cls: Cls) -> Cls:
+    """Register a frozen dataclass with JAX; fields marked `static()` become part of its structure."""
+    return jax.tree_util.register_dataclass(cls)
+
+
+def static(**kwargs: Any) -> Any:
+    """A dataclass field that is structure, not a leaf: changing it compiles anew."""
+    return field(metadata={"static": True}, **kwargs)
+
+
+@dataclass(frozen=True)
+class Spec:
+    """The size of a problem, fixed for the life of a state.
+
+    Args:
+        dim: features per arm (d).
+        num_arms: arms that can ever be offered in one call (n).
+        capacity: observations that a model which keeps its history must hold; 0 when it keeps sums only.
+    """
+
+    dim: int
+    num_arms: int
+    capacity: int = 0
+
+
+@pytree
+@dataclass(frozen=True)
+class State:
+    """A policy's state: the record of what was observed, and the fit learned from it."""
+
+    record: Any
+    fit: Any
+
+
+@pytree
+@dataclass(frozen=True)
+class Choice:
+    """What a chooser or an oracle answers.
+
+    Attributes:
+        items: (k,) arm indices, -1 in slots that are not used.
+        mask: (k,) True in the slots that are used.
+        feasible: () False when the arms on offer admit no answer.
+    """
+
+    items: Array
+    mask: Array
+    feasible: Array
+
+
+@pytree
+@dataclass(frozen=True)
+class Decision:
+    """What a policy chose, with what a log needs.
+
+    Attributes:
+        items: (k,) arm indices, -1 in slots that are not used.
+        mask: (k,) True in the slots that are used.
+        features: (k, d) features of the chosen arms, 0 in slots that are not used.
+        scores: (k,) the scores that the explorer gave them, 0 in slots that are not used.
+        healthy: () False when a score on offer was not finite, or no answer was feasible.
+        memo: a value fixed at choice time that returns with the event; () when there is none.
+    """
+
+    items: Array
+    mask: Array
+    features: Array
+    scores: Array
+    healthy: Array
+    memo: Any = ()
+
+
+@pytree
+@dataclass(frozen=True)
+class Event:
+    """What came back for one decision. Events may arrive late and in any order.
+
+    Attributes:
+        items: (k,) arm indices of the decision.
+        features: (k, d) their features.
+        feedback: (k,) what was observed of each item; ignored where `observed` is False.
+        observed: (k,) True where feedback was observed.
+        memo: the decision's memo.
+    """
+
+    items: Array
+    features: Array
+    feedback: Array
+    observed: Array
+    memo: Any = ()
+
+
+@pytree
+@dataclass(frozen=True)
+class Offer:
+    """What an environment offers in one round: contexts (n, d) and which of them are available (n,)."""
+
+    contexts: Array
+    mask: Array
+
+
+@pytree
+@dataclass(frozen=True)
+class Outcome:
+    """What an environment answers to a decision.
+
+    Attributes:
+        feedback: (k,) feedback per slot.
+        observed: (k,) True where it was observed.
+        reward: () the realized return of the decision.
+        value: () its expected return.
+        best: () the expected return of the optimum.
+        best_reward: () the return that the optimum would have realized under the same noise.
+    """
+
+    feedback: Array
+    observed: Array
+    reward: Array
+    value: Array
+    best: Array
+    best_reward: Array
+
+
+class Beliefs(Protocol):
+    """What a model believes of the arms on offer."""
+
+    @property
+    def mean(self) -> Array:
+        """(n,) expected score."""
+
+    def norms(self) -> Array:
+        """(n,) one standard deviation, or the width in a confidence bound."""
+
+    def deviations(self, key: Array, num: int, joint: bool) -> Array:
+        """(num, n) random departures from the mean, correlated over arms when `joint`."""
+
+
+class Width(Protocol):
+    """How unsure a score is, from the features seen so far."""
+
+    def init(self, dim: int, scale: Array) -> Any:
+        """Return the factor of a prior with standard deviation `scale` in every direction."""
+
+    def absorb(self, factor: Any, rows: Array, residual: Array) -> tuple[Any, Array]:
+        """Take in rows (k, d) and residuals (k,), both over the noise; return factor and shift (d,)."""
+
+    def norms(self, factor: Any, features: Array) -> Array:
+        """(n,) widths of the features (n, d)."""
+
+    def covariance(self, factor: Any, features: Array) -> Array:
+        """(n, n) covariance of the scores of the features (n, d)."""
+
+    def deviations(self, factor: Any, key: Array, features: Array, num: int) -> Array:
+        """(num, n) joint draws of the scores' departures from their mean."""
+
+
+class Model(Protocol):
+    """What score a feature vector has. `width` is the policy's; None where a model brings its own."""
+
+    learn_every: ClassVar[int | None]  # None: observing is all there is
+
+    def init(self, key: Array, spec: Spec, width: Any) -> State:
+        """Return the state before any observation."""
+
+    def beliefs(self, state: State, contexts: Array, width: Any) -> Beliefs:
+        """Return what is believed of contexts (n, d)."""
+
+    def observe(self, state: State, key: Array, event: Event, width: Any) -> Any:
+        """Return the record with the event taken in."""
+
+    def learn(self, state: State, key: Array) -> Any:
+        """Return a new fit of the record."""
+
+
+class Explorer(Protocol):
+    """How doubt becomes a score."""
+
+    def scores(self, key: Array, beliefs: Beliefs, count: Array) -> Array:
+        """(n,) scores; `count` is the number of decisions made before this one."""
+
+
+class Oracle(Protocol):
+    """Solves max over feasible sets of the sum of scores.
+
+    `native` oracles are traced by JAX and run inside compiled rounds; the others run on the host, between
+    compiled parts, on NumPy arrays. Both break ties at random, by key.
+    """
+
+    native: ClassVar[bool]
+
+    @property
+    def size(self) -> int:
+        """The most items that an answer may have (slots k)."""
+
+    @property
+    def factor(self) -> float:
+        """1.0 when exact; otherwise the share of the optimum that is guaranteed (for scores >= 0)."""
+
+    def check(self, num_arms: int) -> None:
+        """Raise ValueError in one sentence if no answer exists, or the problem does not fit `num_arms`."""
+
+    def solve(self, key: Array, scores: Array, mask: Array) -> Choice:
+        """Choose among the arms where mask (n,) is True, by scores (n,)."""
+
+
+class Chooser(Protocol):
+    """What may be chosen."""
+
+    @property
+    def native(self) -> bool:
+        """True when `choose` can be traced by JAX."""
+
+    def check(self, num_arms: int) -> None:
+        """Raise ValueError in one sentence if no choice exists among `num_arms`."""
+
+    def choose(self, key: Array, scores: Array, mask: Array) -> Choice:
+        """Turn scores (n,) into a choice among the arms where mask (n,) is True."""
+
+
+class Environment(Protocol):
+    """A world to learn in. `native` worlds are traced by JAX; the others are stepped on the host.
+
+    The randomness of round t comes from the key alone, so every policy meets the same contexts and noise.
+    """
+
+    native: ClassVar[bool]
+
+    @property
+    def spec(self) -> Spec:
+        """The size of the problem."""
+
+    def check(self) -> None:
+        """Raise ValueError in one sentence if the problem is malformed."""
+
+    def init(self, key: Array) -> Any:
+        """Draw an instance: the world of one seed."""
+
+    def offer(self, world: Any, key: Array) -> Offer:
+        """Return what is on offer in a round."""
+
+    def respond(self, world: Any, key: Array, offer: Offer, decision: Decision) -> Outcome:
+        """Return what the decision earns in a round."""
