@@ -12,6 +12,7 @@ from superarm.policies import (
     uniform,
 )
 from superarm.policy import Policy
+from superarm.simulate import SimulationError, compare, simulate
 from superarm.types import Choice, Decision, Event, Spec, State
 from superarm.widths import lemma7_radius
 

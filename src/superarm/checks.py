@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-Number = float | int | np.ndarray[Any, Any]
+Number = float | int | np.number[Any] | np.ndarray[Any, Any]
 
 
-def positive(where: str, name: str, value: Number) -> np.ndarray[Any, Any]:
+def positive(where: str, name: str, value: Number) -> Any:
     """Return `value` as a float64 leaf; every entry must be finite and > 0."""
     array = real(where, name, value)
     if not np.all(array > 0):
@@ -22,7 +22,7 @@ def positive(where: str, name: str, value: Number) -> np.ndarray[Any, Any]:
     return array
 
 
-def nonnegative(where: str, name: str, value: Number) -> np.ndarray[Any, Any]:
+def nonnegative(where: str, name: str, value: Number) -> Any:
     """Return `value` as a float64 leaf; every entry must be finite and >= 0."""
     array = real(where, name, value)
     if not np.all(array >= 0):
@@ -30,7 +30,7 @@ def nonnegative(where: str, name: str, value: Number) -> np.ndarray[Any, Any]:
     return array
 
 
-def between(where: str, name: str, value: Number, low: float, high: float) -> np.ndarray[Any, Any]:
+def between(where: str, name: str, value: Number, low: float, high: float) -> Any:
     """Return `value` as a float64 leaf; every entry must lie in [low, high]."""
     array = real(where, name, value)
     if not np.all((array >= low) & (array <= high)):
@@ -38,7 +38,7 @@ def between(where: str, name: str, value: Number, low: float, high: float) -> np
     return array
 
 
-def real(where: str, name: str, value: Any) -> np.ndarray[Any, Any]:
+def real(where: str, name: str, value: Any) -> Any:
     """Return `value` as a float64 leaf; it must be a finite number, or an array of them for a grid."""
     if isinstance(value, bool) or not isinstance(value, int | float | np.number | np.ndarray):
         raise TypeError(f"{where}: {name} must be a number, got {type(value).__name__}")
@@ -74,7 +74,7 @@ def has(where: str, name: str, value: Any, methods: Sequence[str]) -> Any:
     return value
 
 
-def matrix(where: str, name: str, value: Any, shape: tuple[int | None, ...]) -> np.ndarray[Any, Any]:
+def matrix(where: str, name: str, value: Any, shape: tuple[int | None, ...]) -> Any:
     """Return `value` as a finite float64 array of `shape`, where None fits any length."""
     try:
         array = np.asarray(value, dtype=np.float64)

@@ -239,7 +239,9 @@ class Environment(Protocol):
     The randomness of round t comes from the key alone, so every policy meets the same contexts and noise.
     """
 
-    native: ClassVar[bool]
+    @property
+    def native(self) -> bool:
+        """True when `offer` and `respond` can be traced by JAX; `init` never is."""
 
     @property
     def spec(self) -> Spec:

@@ -27,7 +27,7 @@ class ItemGaussian:
 
     def deviations(self, key: Array, num: int, joint: bool) -> Array:
         """(num, n) independent Gaussian draws: items share nothing, so joint draws are the same."""
-        return self.norms() * jax.random.normal(key, (num, self.mean.shape[0]), FLOAT)
+        return self.norms()[None] * jax.random.normal(key, (num, self.mean.shape[0]), FLOAT)
 
 
 @pytree
@@ -50,8 +50,9 @@ class ItemBeta:
 
     def deviations(self, key: Array, num: int, joint: bool) -> Array:
         """(num, n) independent draws of the probabilities, less their mean."""
-        shape = (num, *self.wins.shape)
-        return jax.random.beta(key, self.wins, self.losses, shape, FLOAT) - self.mean
+        keys = jax.random.split(key, num)
+        draw = jax.vmap(lambda one: jax.random.beta(one, self.wins, self.losses, dtype=FLOAT))
+        return draw(keys) - self.mean[None]
 
 
 @pytree
@@ -144,4 +145,4 @@ class ItemBetas:
 def _add(values: Array, event: Event, amounts: Array | float) -> Array:
     """Add amounts at the observed items; index n, which is out of bounds, drops the others."""
     index = jnp.where(event.observed, event.items, values.shape[0])
-    return values.at[index].add(amounts, mode="drop")
+    return jnp.asarray(values).at[index].add(amounts, mode="drop")

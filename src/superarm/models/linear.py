@@ -30,7 +30,7 @@ class Gaussian:
         """(num, n) draws around 0: of the parameters when joint, of each score apart otherwise."""
         if joint:
             return self.width.deviations(self.factor, key, self.features, num)
-        return self.norms() * jax.random.normal(key, (num, self.mean.shape[0]), FLOAT)
+        return self.norms()[None] * jax.random.normal(key, (num, self.mean.shape[0]), FLOAT)
 
 
 @pytree

@@ -39,7 +39,7 @@ class Diagonal:
     def absorb(self, factor: DiagonalFactor, rows: Array, residual: Array) -> tuple[DiagonalFactor, Array]:
         """Take in rows (k, d) and residuals (k,), both over the noise; return factor and shift (d,)."""
         root = 1.0 / jnp.sqrt(factor.precision)
-        whitened = rows * root  # V, (k, d)
+        whitened = rows * root[None]  # V, (k, d)
         num_rows = whitened.shape[0]
         # R'R = I + V V' without forming V V', which would square the condition number.
         stacked = jnp.concatenate([jnp.eye(num_rows, dtype=FLOAT), whitened.T])
@@ -55,9 +55,9 @@ class Diagonal:
 
     def covariance(self, factor: DiagonalFactor, features: Array) -> Array:
         """(n, n) sum_j x_ij x_kj / precision_j."""
-        return (features / factor.precision) @ features.T
+        return (features / factor.precision[None]) @ features.T
 
     def deviations(self, factor: DiagonalFactor, key: Array, features: Array, num: int) -> Array:
         """(num, n) scores of `num` parameters drawn from the diagonal Gaussian around 0."""
         normals = jax.random.normal(key, (num, factor.precision.shape[0]), FLOAT)
-        return (normals / jnp.sqrt(factor.precision)) @ features.T
+        return (normals / jnp.sqrt(factor.precision)[None]) @ features.T

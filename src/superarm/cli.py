@@ -1,0 +1,250 @@
+"""The command line: list, run, claims, report, demo.
+
+Heavy imports wait until a command needs them, so that `--help` and `list` answer at once.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import sys
+from collections.abc import Callable
+from dataclasses import asdict
+from importlib import metadata
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn, ParamSpec
+
+import typer
+from rich.console import Console
+
+if TYPE_CHECKING:
+    from superarm.experiments.summary import Summary
+
+P = ParamSpec("P")
+
+FINE, CLAIM_FAILS, BAD_INPUT, INTERNAL, INTERRUPTED = 0, 1, 2, 70, 130
+
+HELP = """
+Contextual bandits whose action is one arm, a set of arms, or a duel.
+
+Exit codes: 0 fine; 1 a claim fails (with --strict); 2 bad input (unknown id, unwritable folder, damaged
+data, bad option); 70 an error of superarm itself; 130 interrupted, finished seeds are kept.
+"""
+
+app = typer.Typer(help=HELP, add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
+
+Ids = Annotated[
+    list[str] | None, typer.Argument(metavar="ID...", help="Ids, or patterns such as 'wen2015/*'.")
+]
+Out = Annotated[Path, typer.Option("--out", help="The folder of all results.")]
+From = Annotated[Path, typer.Option("--from", help="The folder of all results.")]
+Workers = Annotated[int | None, typer.Option(min=0, help="Processes; one per core unless given, 0 for none.")]
+Json = Annotated[bool, typer.Option("--json", help="One JSON object a line.")]
+Strict = Annotated[bool, typer.Option("--strict", help="Exit with 1 when a claim fails.")]
+
+
+def main() -> NoReturn:
+    """Run the command line; usage errors are one sentence too."""
+    try:
+        code = app(prog_name="superarm", standalone_mode=False)
+    except Exception as error:
+        # Typer's own errors (click's, or its copy of them) carry a code and a sentence.
+        if not hasattr(error, "format_message"):
+            raise
+        _say_error(f"{error.format_message().rstrip('.')}; see `superarm --help`")
+        code = BAD_INPUT
+    sys.exit(code if isinstance(code, int) else FINE)
+
+
+def guarded(command: Callable[P, None]) -> Callable[P, None]:
+    """Turn errors into one sentence and an exit code; SUPERARM_DEBUG=1 shows where they came from."""
+
+    @functools.wraps(command)
+    def wrapped(*args: P.args, **kwargs: P.kwargs) -> None:
+        try:
+            command(*args, **kwargs)
+        except (typer.Exit, typer.Abort, BrokenPipeError):
+            raise
+        except (Exception, KeyboardInterrupt) as error:
+            if os.environ.get("SUPERARM_DEBUG"):
+                raise
+            code, sentence = _explained(error)
+            _say_error(sentence)
+            raise typer.Exit(code) from None
+
+    return wrapped
+
+
+def _explained(error: BaseException) -> tuple[int, str]:
+    """Return the exit code and the sentence of an error."""
+    from superarm.datasets import DataError
+    from superarm.experiments.experiment import ExperimentError
+
+    if isinstance(error, KeyboardInterrupt):
+        kept = f": {error}; the same command without --fresh goes on from there" if str(error) else ""
+        return INTERRUPTED, f"interrupted{kept}"
+    if isinstance(error, ExperimentError | DataError):
+        return BAD_INPUT, str(error)
+    if isinstance(error, OSError):
+        return BAD_INPUT, f"{error.filename or 'a file'}: {error.strerror or error}"
+    return INTERNAL, f"internal error, {type(error).__name__}: {error}; SUPERARM_DEBUG=1 shows where"
+
+
+def _say_error(sentence: str) -> None:
+    typer.echo(f"superarm: {sentence}", err=True)
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"superarm {metadata.version('superarm')}")
+        raise typer.Exit
+
+
+@app.callback(invoke_without_command=True)
+def start(
+    context: typer.Context,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+    ] = False,
+    debug: Annotated[bool, typer.Option("--debug", hidden=True)] = False,
+) -> None:
+    """Show the help when no command is given."""
+    if debug:
+        os.environ["SUPERARM_DEBUG"] = "1"
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+
+
+@app.command("list")
+@guarded
+def list_command(out: From = Path("results"), as_json: Json = False) -> None:
+    """List the experiments, and what is finished of them."""
+    from superarm.experiments import EXPERIMENTS
+
+    for one in EXPERIMENTS.values():
+        finished = [scale for scale in one.scales if (out / one.id / scale / "summary.json").is_file()]
+        if as_json:
+            row = {"id": one.id, "title": one.title, "reference": one.reference, "scales": list(one.scales)}
+            typer.echo(json.dumps(row | {"finished": finished}))
+        else:
+            state = f"finished: {', '.join(finished)}" if finished else "not run"
+            typer.echo(f"{one.id:<28}{one.title}\n{'':<28}{'|'.join(one.scales)}; {state}")
+
+
+@app.command("run")
+@guarded
+def run_command(  # noqa: PLR0917  (Typer passes them by name)
+    ids: Ids = None,
+    all_of_them: Annotated[bool, typer.Option("--all", help="Run every experiment.")] = False,
+    scale: Annotated[str, typer.Option(help="smoke, quick or paper.")] = "quick",
+    seeds: Annotated[int | None, typer.Option(min=1, help="Repetitions; the plan's unless given.")] = None,
+    out: Out = Path("results"),
+    workers: Workers = None,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Forget what was run before.")] = False,
+    strict: Strict = False,
+) -> None:
+    """Run experiments, or what is left of them, and check the papers' claims.
+
+    Below --out, each has a folder ID/SCALE with rounds.parquet, summary.json, figure.png and figure.svg.
+    """
+    from superarm.experiments import EXPERIMENTS, ExperimentError, matching
+    from superarm.experiments.registry import plan_of
+
+    chosen = list(EXPERIMENTS.values()) if all_of_them else matching(ids or [], where="run")
+    if not chosen:
+        raise ExperimentError(
+            "run: no experiment is named; name some, or use --all (`superarm list` shows them)"
+        )
+    for one in chosen:
+        plan_of(one.id, scale, where="run")
+    summaries = []
+    for one in chosen:
+        summaries.append(_run_one(one.id, scale=scale, seeds=seeds, out=out, workers=workers, fresh=fresh))
+        typer.echo(f"{one.id}: written to {out / one.id / scale}")
+    _show_claims(summaries, strict=strict)
+
+
+def _run_one(name: str, *, out: Path, **options: Any) -> Summary:
+    from superarm.experiments.runner import run
+    from superarm.report.console import progress_of
+
+    with progress_of(name, Console(stderr=True)) as progress:
+        return run(name, out=out, progress=progress, **options)
+
+
+@app.command("claims")
+@guarded
+def claims_command(
+    ids: Ids = None, source: From = Path("results"), as_json: Json = False, strict: Strict = False
+) -> None:
+    """Show the papers' claims and whether they hold, from the largest finished scale of each experiment."""
+    from superarm.experiments import ExperimentError, matching
+    from superarm.experiments.summary import find_summaries
+
+    found = {summary.id: summary for summary in find_summaries(source)}
+    wanted = [one.id for one in matching(ids, where="claims")] if ids else list(found)
+    missing = [name for name in wanted if name not in found]
+    if missing or not wanted:
+        names = " ".join(missing) or "ID"
+        raise ExperimentError(
+            f"claims: {source} holds no finished run of {', '.join(missing) or 'anything'}; "
+            f"`superarm run {names}` makes one"
+        )
+    _show_claims([found[name] for name in wanted], as_json=as_json, strict=strict)
+
+
+def _show_claims(summaries: list[Summary], *, as_json: bool = False, strict: bool = False) -> None:
+    from superarm.report.console import claims_text
+
+    if as_json:
+        for summary in summaries:
+            for claim in summary.claims:
+                row = {"id": summary.id, "scale": summary.scale} | asdict(claim)
+                typer.echo(json.dumps(row, ensure_ascii=False))
+    else:
+        Console(soft_wrap=True).print(claims_text(summaries), end="", highlight=False)
+    if strict and any(claim.verdict == "fails" for summary in summaries for claim in summary.claims):
+        raise typer.Exit(CLAIM_FAILS)
+
+
+@app.command("report")
+@guarded
+def report_command(
+    folders: Annotated[list[Path], typer.Argument(metavar="DIR...", help="Folders, searched in depth.")],
+    out: Annotated[Path | None, typer.Option(help="The page; DIR/index.html unless given.")] = None,
+) -> None:
+    """Write one HTML page of all results below DIR; it opens offline."""
+    from superarm.experiments.experiment import ExperimentError
+    from superarm.experiments.summary import NAME, read_summary
+    from superarm.report.page import build_page
+
+    paths = [path for folder in folders for path in sorted(folder.glob(f"**/{NAME}"))]
+    if not paths:
+        named = ", ".join(map(str, folders))
+        raise ExperimentError(f"report: {named} holds no finished run; `superarm run ID --out DIR` makes one")
+    target = out or folders[0] / "index.html"
+    target.write_text(build_page([(read_summary(path), path.parent) for path in paths]), encoding="utf-8")
+    typer.echo(f"page: {target}")
+
+
+@app.command("demo")
+@guarded
+def demo_command(
+    out: Out = Path("demo-output"),
+    workers: Workers = None,
+    scale: Annotated[str, typer.Option(hidden=True)] = "quick",
+) -> None:
+    """Compare five policies, redraw a figure of a paper, and write a page of both; a minute or so."""
+    from superarm.experiments.demo import EXPERIMENT, demo
+    from superarm.report.console import progress_of
+
+    out.mkdir(parents=True, exist_ok=True)
+    with progress_of(EXPERIMENT, Console(stderr=True)) as progress:
+        summary, page = demo(out, scale=scale, workers=workers, say=typer.echo, progress=progress)
+    _show_claims([summary])
+    typer.echo(f"picture: {out / 'comparison.png'}\npage: {page}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,66 @@
+"""Semi-bandit feedback: each chosen item shows its own weight, and the return is their sum.
+
+The noise of an item in a round is a function of the round's key and the item's index alone. So every policy
+meets the same noise, the optimum's realized return uses it too, and a round costs O(k) whatever the catalogue.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import jax
+import jax.numpy as jnp
+
+from superarm.precision import FLOAT
+from superarm.types import Array, Choice, Decision, Outcome, pytree
+
+
+@pytree
+@dataclass(frozen=True)
+class GaussianWeights:
+    """Weights N(mean, scale^2), independent over items and rounds."""
+
+    scale: Array
+
+    def draw(self, key: Array, items: Array, means: Array) -> Array:
+        """(k,) the weights of items (k,) in the round of `key`."""
+        keys = jax.vmap(jax.random.fold_in, in_axes=(None, 0))(key, items)
+        return means + self.scale * jax.vmap(lambda one: jax.random.normal(one, (), FLOAT))(keys)
+
+
+@pytree
+@dataclass(frozen=True)
+class BernoulliWeights:
+    """Weights 1 with probability `mean`, else 0, independent over items and rounds."""
+
+    def draw(self, key: Array, items: Array, means: Array) -> Array:
+        """(k,) the weights of items (k,) in the round of `key`."""
+        keys = jax.vmap(jax.random.fold_in, in_axes=(None, 0))(key, items)
+        chance = jax.vmap(lambda one: jax.random.uniform(one, (), FLOAT))(keys)
+        return (chance < means).astype(FLOAT)
+
+
+Weights = GaussianWeights | BernoulliWeights
+
+
+def semi_bandit(key: Array, weights: Weights, means: Array, decision: Decision, optimum: Choice) -> Outcome:
+    """Return the outcome of a decision when the items' expected weights are means (n,)."""
+    feedback, reward, value = _earn(key, weights, means, decision.items, decision.mask)
+    _, best_reward, best = _earn(key, weights, means, optimum.items, optimum.mask)
+    return Outcome(
+        feedback=feedback,
+        observed=decision.mask,
+        reward=reward,
+        value=value,
+        best=best,
+        best_reward=best_reward,
+    )
+
+
+def _earn(
+    key: Array, weights: Weights, means: Array, items: Array, mask: Array
+) -> tuple[Array, Array, Array]:
+    """Return the weights of items (k,), and the realized and the expected sum over `mask`."""
+    index = jnp.maximum(items, 0)
+    drawn = weights.draw(key, index, means[index])
+    return drawn, jnp.sum(drawn, where=mask), jnp.sum(means[index], where=mask)

@@ -1,0 +1,219 @@
+"""The rules that decide claims, each as a function that makes a claim from its sentence.
+
+Comparisons are paired by seed, and intervals are two-sided at 95 %.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+from scipy.special import chdtri
+
+from superarm.experiments.claims import Answer, Claim, Finding, MissingRuns, number
+from superarm.experiments.runs import Interval, Quantity, Runs, Seeds, Vector, interval, ratio_interval
+
+# "The same" and "competitive" mean: the upper end of the paired ratio's interval is below this.
+NOT_WORSE = 1.10
+
+
+def within(
+    sentence: str, quantity: Quantity, expected: float, *, relative: float = 0.0, absolute: float = 0.0
+) -> Claim:
+    """Claim that a mean is `expected`, up to a tolerance.
+
+    Holds when the mean is within the tolerance and its interval no wider than that; fails when the whole
+    interval lies outside the tolerance.
+    """
+    slack = absolute or relative * abs(expected)
+    allowed = f"{absolute:g}" if absolute else f"{100 * relative:g} %"
+
+    def rule(runs: Runs) -> Finding:
+        return _settle(interval(quantity(runs).to_numpy()), expected, slack)
+
+    return Claim(sentence, f"{number(expected)} ± {allowed}", rule)
+
+
+def ratio_within(
+    sentence: str, above: Quantity, below_it: Quantity, expected: float, *, relative: float
+) -> Claim:
+    """Claim that a ratio of two means is `expected`, up to a relative tolerance."""
+    slack = relative * abs(expected)
+
+    def rule(runs: Runs) -> Finding:
+        first, second = above(runs).to_numpy(), below_it(runs).to_numpy()
+        return _settle(_unpaired_ratio(interval(first), interval(second)), expected, slack)
+
+    return Claim(sentence, f"{number(expected)} ± {100 * relative:g} %", rule)
+
+
+def below(sentence: str, lower: Quantity, higher: Quantity, *, factor: float = 1.0) -> Claim:
+    """Claim that one mean is below `factor` times another, paired by seed.
+
+    The number measured is the ratio of the means.
+    """
+
+    def rule(runs: Runs) -> Finding:
+        first, second = _paired(lower(runs), higher(runs))
+        gap = interval(first - factor * second)
+        ratio = ratio_interval(first, second)
+        return Finding(ratio.mean, _side(gap, 0.0), _words(ratio))
+
+    return Claim(sentence, f"< {factor:g}", rule)
+
+
+def not_worse(sentence: str, candidate: Quantity, reference: Quantity, *, limit: float = NOT_WORSE) -> Claim:
+    """Claim that one mean is at most `limit` times another, paired by seed."""
+
+    def rule(runs: Runs) -> Finding:
+        ratio = _ratio(candidate(runs), reference(runs))
+        return Finding(ratio.mean, _side(ratio, limit), _words(ratio))
+
+    return Claim(sentence, f"< {limit:g}", rule)
+
+
+def none_worse(
+    sentence: str, policy: str, *, reference: float, low: float, high: float, limit: float = NOT_WORSE
+) -> Claim:
+    """Claim that total regret at every x in [low, high] is at most `limit` times that at the reference."""
+
+    def rule(runs: Runs) -> Finding:
+        ratios = _against(runs, policy, reference, low, high)
+        worst = max(ratios, key=lambda x: ratios[x].high)
+        sides = {_side(ratio, limit) for ratio in ratios.values()}
+        verdict: Answer = "fails" if "fails" in sides else "open" if "open" in sides else "holds"
+        return Finding(ratios[worst].mean, verdict, f"worst at {worst:g}: {_words(ratios[worst])}")
+
+    return Claim(sentence, f"< {limit:g}", rule)
+
+
+def flat(sentence: str, policy: str, *, reference: float, decades: float, limit: float = NOT_WORSE) -> Claim:
+    """Claim that total regret stays within `limit` of the reference's over so many decades around it."""
+
+    def rule(runs: Runs) -> Finding:
+        ratios = _against(runs, policy, reference, -math.inf, math.inf)
+        sure = _span(ratios, reference, lambda ratio: _side(ratio, limit) == "holds")
+        at_most = _span(ratios, reference, lambda ratio: _side(ratio, limit) != "fails")
+        width = math.log10(sure[1] / sure[0])
+        enough, possible = width >= decades, math.log10(at_most[1] / at_most[0]) >= decades
+        verdict: Answer = "holds" if enough else "open" if possible else "fails"
+        return Finding(width, verdict, f"from {sure[0]:g} to {sure[1]:g}")
+
+    return Claim(sentence, f">= {decades:g} decades", rule)
+
+
+def linear(
+    sentence: str, policy: str, *, low: float = -math.inf, high: float = math.inf, fit: float = 0.98
+) -> Claim:
+    """Claim that total regret grows linearly over a sweep: a straight line has R^2 >= `fit`.
+
+    Open where the line misses by no more than the noise over seeds (chi-square at 95 %).
+    """
+
+    def rule(runs: Runs) -> Finding:
+        sweep = runs.sweep(policy, low, high)
+        if len(sweep) < 3:
+            raise MissingRuns("fewer than three settings are run at this scale")
+        return _straight(
+            np.array(list(sweep)), [interval(values.to_numpy()) for values in sweep.values()], fit
+        )
+
+    return Claim(sentence, f"R^2 >= {fit:g}", rule)
+
+
+def finite(sentence: str) -> Claim:
+    """Claim that no recorded number is NaN or infinite."""
+
+    def rule(runs: Runs) -> Finding:
+        numbers = runs.table[["regret", "realized_regret", "reward", "value", "best"]].to_numpy(float)
+        bad = int(np.sum(~np.isfinite(numbers)))
+        return Finding(bad, "fails" if bad else "holds", f"of {numbers.size} numbers")
+
+    return Claim(sentence, "0", rule)
+
+
+def _settle(found: Interval, expected: float, slack: float) -> Finding:
+    """Decide whether a mean is `expected` up to `slack`, and is known that well."""
+    if not math.isfinite(found.mean):
+        return Finding(math.nan, "fails", "not a finite number")
+    verdict: Answer = "open"
+    if found.high < expected - slack or found.low > expected + slack:
+        verdict = "fails"
+    elif abs(found.mean - expected) <= slack and found.high - found.mean <= slack:
+        verdict = "holds"
+    return Finding(found.mean, verdict, _words(found))
+
+
+def _side(found: Interval, limit: float) -> Answer:
+    """Decide whether an interval lies below a limit."""
+    if not math.isfinite(found.mean):
+        return "fails"
+    return "holds" if found.high < limit else "fails" if found.low > limit else "open"
+
+
+def _paired(first: Seeds, second: Seeds) -> tuple[Vector, Vector]:
+    """Return both values of the seeds that both have."""
+    seeds = first.index.intersection(second.index)
+    if seeds.empty:
+        raise MissingRuns("no seed is common to both")
+    return first.loc[seeds].to_numpy(), second.loc[seeds].to_numpy()
+
+
+def _ratio(candidate: Seeds, reference: Seeds) -> Interval:
+    return ratio_interval(*_paired(candidate, reference))
+
+
+def _unpaired_ratio(above: Interval, below_it: Interval) -> Interval:
+    """Return the ratio of independent means; the half-widths add up in squares (delta method)."""
+    ratio = above.mean / below_it.mean if below_it.mean else math.nan
+    parts = [(one.high - one.mean) / one.mean for one in (above, below_it) if one.mean]
+    half = abs(ratio) * math.hypot(*parts)
+    return Interval(ratio, ratio - half, ratio + half, min(above.count, below_it.count))
+
+
+def _against(runs: Runs, policy: str, reference: float, low: float, high: float) -> dict[float, Interval]:
+    """Return x -> total regret over that of the reference."""
+    sweep = runs.sweep(policy)
+    if reference not in sweep:
+        raise MissingRuns(f"the reference {reference:g} is not run at this scale")
+    return {x: _ratio(values, sweep[reference]) for x, values in sweep.items() if low <= x <= high}
+
+
+def _span(
+    ratios: dict[float, Interval], reference: float, accept: Callable[[Interval], bool]
+) -> tuple[float, float]:
+    """Return the ends of the unbroken range around the reference where ratios are accepted."""
+    low = high = reference
+    for x in sorted((x for x in ratios if x < reference), reverse=True):
+        if not accept(ratios[x]):
+            break
+        low = x
+    for x in sorted(x for x in ratios if x > reference):
+        if not accept(ratios[x]):
+            break
+        high = x
+    return low, high
+
+
+def _straight(x: Vector, means: list[Interval], fit: float) -> Finding:
+    """Fit a line to the means; say how much of their variance it explains."""
+    y = np.array([one.mean for one in means])
+    if not np.all(np.isfinite(y)):
+        return Finding(math.nan, "fails", "not a finite number")
+    slope, start = np.polyfit(x, y, 1)
+    misses = y - (slope * x + start)
+    spread = float(np.sum((y - y.mean()) ** 2))
+    explained = 1.0 - float(np.sum(misses**2)) / spread if spread else 0.0
+    # Half of a 95 % interval is about two standard errors; without any spread over seeds, every miss counts.
+    errors = np.array([max((one.high - one.mean) / 2.0, 1e-12 * abs(one.mean) + 1e-300) for one in means])
+    noise_only = float(np.sum((misses / errors) ** 2)) <= float(chdtri(len(x) - 2, 0.05))
+    good = explained >= fit and slope > 0
+    verdict: Answer = "holds" if good else "open" if noise_only else "fails"
+    return Finding(explained, verdict, f"slope {number(float(slope))} over {len(x)} settings")
+
+
+def _words(found: Interval) -> str:
+    if found.count < 2:
+        return "one seed, no interval"
+    return f"95 % {number(found.low)} to {number(found.high)} over {found.count} seeds"

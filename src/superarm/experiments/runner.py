@@ -1,0 +1,244 @@
+"""Running an experiment: plan -> jobs -> cells -> table -> claims -> summary and figure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from superarm.experiments.claims import judge
+from superarm.experiments.experiment import Experiment, ExperimentError, Plan
+from superarm.experiments.machine import commit, cpu_model, versions
+from superarm.experiments.registry import lookup, plan_of
+from superarm.experiments.runs import Runs, interval
+from superarm.experiments.store import Cell, Origin, Store
+from superarm.experiments.summary import SUMMARY_SCHEMA, Final, SettingSummary, Summary, Times
+from superarm.report.curves import draw, save
+from superarm.simulate import SimulationError, run_seed
+from superarm.workers import OnRounds, run_jobs
+
+# (id, scale, setting, policy, seed): a worker rebuilds everything from these.
+Job = tuple[str, str, str, str, int]
+
+# Called with the rounds done and the rounds to do.
+Progress = Callable[[int, int], None]
+
+
+class Interrupted(KeyboardInterrupt):
+    """The run was stopped; what had finished is kept."""
+
+    def __init__(self, finished: int, planned: int) -> None:
+        """Count the runs."""
+        super().__init__(f"{finished} of {planned} runs are finished and kept")
+        self.finished = finished
+        self.planned = planned
+
+
+@dataclass(frozen=True)
+class Work:
+    """An experiment at a scale, and its folder."""
+
+    experiment: Experiment
+    scale: str
+    plan: Plan
+    seeds: int | None
+    store: Store
+
+    def cells(self) -> list[Cell]:
+        """All runs of the plan; the largest settings first, so that no worker is left with one at the end."""
+        return [
+            Cell(setting.name, policy, seed)
+            for setting in reversed(self.plan.settings)
+            for policy in setting.policies
+            for seed in range(self.plan.repetitions(setting, self.seeds))
+        ]
+
+    def fingerprints(self) -> dict[str, str]:
+        """What marks the rows of each setting."""
+        return {setting.name: self.plan.fingerprint(setting) for setting in self.plan.settings}
+
+
+def run(
+    name: str,
+    *,
+    scale: str = "quick",
+    seeds: int | None = None,
+    out: str | Path = "results",
+    workers: int | None = None,
+    fresh: bool = False,
+    progress: Progress | None = None,
+) -> Summary:
+    """Run an experiment, or what is left of it, and write its results below `out`.
+
+    Args:
+        name: the id.
+        scale: "smoke", "quick" or "paper".
+        seeds: repetitions; None for the plan's. Seeds on disk are kept and counted, also beyond that number.
+        out: the folder of all results.
+        workers: processes; None for one per core, 0 to run in this process.
+        fresh: forget what is on disk.
+        progress: called with the rounds done and the rounds to do, of those that are left.
+
+    Raises:
+        ExperimentError: what the caller can put right; no work is lost.
+        Interrupted: on Ctrl-C; finished seeds are kept.
+    """
+    work = _work(name, scale, seeds, Path(out))
+    with work.store.opened():
+        if fresh:
+            work.store.clear()
+        done = work.store.finished(work.fingerprints())
+        todo = [cell for cell in work.cells() if cell not in done]
+        _run_cells(work, todo, workers, progress or _silent)
+        return _finish(work)
+
+
+def _work(name: str, scale: str, seeds: int | None, out: Path) -> Work:
+    plan = plan_of(name, scale, where="run")
+    if seeds is not None and seeds < 1:
+        raise ExperimentError(f"run: seeds must be >= 1, got {seeds}")
+    return Work(lookup(name), scale, plan, seeds, Store(out / name / scale))
+
+
+def _silent(done: int, rounds: int) -> None:
+    """Report to nobody."""
+
+
+def _run_cells(work: Work, todo: list[Cell], workers: int | None, progress: Progress) -> None:
+    """Run what is left, and keep each run as it finishes."""
+    _prepare(work, todo)
+    rounds = work.plan.rounds * len(todo)
+    jobs = [(work.experiment.id, work.scale, cell.setting, cell.policy, cell.seed) for cell in todo]
+    marks = work.fingerprints()
+    finished = 0
+    progress(0, rounds)
+    try:
+        for index, (rows, compile_seconds) in run_jobs(
+            run_cell, jobs, workers=workers, progress=lambda done: progress(done, rounds)
+        ):
+            cell = todo[index]
+            origin = Origin({cell.setting: marks[cell.setting]}, (commit(),), compile_seconds)
+            work.store.write(cell, rows, origin)
+            finished += 1
+    except KeyboardInterrupt as error:
+        planned = len(work.cells())
+        raise Interrupted(planned - len(todo) + finished, planned) from error
+
+
+def _prepare(work: Work, todo: list[Cell]) -> None:
+    """Build every world once here, so that missing data is said before any work."""
+    names = {cell.setting for cell in todo}
+    for setting in work.plan.settings:
+        if setting.name in names:
+            setting.environment().check()
+
+
+def run_cell(job: Job, on_rounds: OnRounds) -> tuple[pd.DataFrame, float]:
+    """Run one job in a worker; return its rows and the seconds of compiling."""
+    name, scale, setting, policy, seed = job
+    plan = plan_of(name, scale)
+    environment, built = _built(name, scale, setting, policy)
+    try:
+        rows = run_seed(
+            built,
+            environment,
+            rounds=plan.rounds,
+            seed=seed,
+            record_every=plan.record_every,
+            on_rounds=on_rounds,
+        )
+    except SimulationError:
+        # A claim may be that this never happens; it is judged by the numbers that are missing.
+        return _lost(plan, seed), 0.0
+    return rows, float(rows.attrs["compile_seconds"])
+
+
+@lru_cache(maxsize=1)
+def _environment(name: str, scale: str, setting: str) -> Any:
+    return plan_of(name, scale).setting(setting).environment()
+
+
+@lru_cache(maxsize=1)
+def _built(name: str, scale: str, setting: str, policy: str) -> tuple[Any, Any]:
+    """Return the environment and the policy; the jobs of one setting follow each other, so one is kept."""
+    environment = _environment(name, scale, setting)
+    return environment, plan_of(name, scale).setting(setting).policies[policy](environment)
+
+
+def _lost(plan: Plan, seed: int) -> pd.DataFrame:
+    """Return the rows of a run that could not go on."""
+    ends = np.arange(plan.record_every, plan.rounds + plan.record_every, plan.record_every)
+    rows = pd.DataFrame({"seed": seed, "round": np.minimum(ends, plan.rounds)})
+    numbers = dict.fromkeys(("regret", "realized_regret", "reward", "value", "best"), np.nan)
+    return rows.assign(**numbers, seconds=0.0)
+
+
+def _finish(work: Work) -> Summary:
+    """Join the cells, judge the claims, write summary and figure."""
+    table, origin = work.store.merge()
+    table = table[table["setting"].isin([setting.name for setting in work.plan.settings])]
+    runs = Runs(table, {setting.name: setting.x for setting in work.plan.settings})
+    summary = _summary(work, runs, origin)
+    figure = draw(work.experiment.figure, runs, title=work.experiment.title, note=_note(summary))
+    save(figure, work.store.folder / "figure")
+    summary.write(work.store.folder)
+    return summary
+
+
+def _summary(work: Work, runs: Runs, origin: Origin) -> Summary:
+    finals = [_final(work, runs, s.name, policy) for s in work.plan.settings for policy in s.policies]
+    runs_made = sum(final.seeds for final in finals)
+    seconds = float(runs.table["seconds"].sum())
+    return Summary(
+        schema=SUMMARY_SCHEMA,
+        id=work.experiment.id,
+        title=work.experiment.title,
+        reference=work.experiment.reference,
+        scale=work.scale,
+        reduced=_reduced(work, finals),
+        rounds=work.plan.rounds,
+        seeds=max(final.seeds for final in finals),
+        settings=[SettingSummary(s.name, s.x, dict(s.parameters)) for s in work.plan.settings],
+        finals=finals,
+        claims=judge(work.experiment.claims, runs),
+        times=Times(seconds, seconds / runs_made, origin.compile_seconds),
+        versions=versions(),
+        commits=[one for one in origin.commits if one],
+        cpu=cpu_model(),
+    )
+
+
+def _final(work: Work, runs: Runs, setting: str, policy: str) -> Final:
+    rows = runs.rows(setting, policy)
+    totals = rows.groupby("seed")[["regret", "value", "best"]].sum(min_count=1)
+    regret = interval(totals["regret"].to_numpy())
+    per_round = totals.mean() / work.plan.rounds
+    return Final(
+        setting=setting,
+        policy=policy,
+        seeds=regret.count,
+        regret=regret.mean,
+        regret_low=regret.low,
+        regret_high=regret.high,
+        return_per_round=float(per_round["value"]),
+        optimum_per_round=float(per_round["best"]),
+    )
+
+
+def _reduced(work: Work, finals: list[Final]) -> str:
+    """Return what was reduced against the paper: by the plan, and by the number of seeds asked for."""
+    fewer = [
+        final for final in finals if final.seeds < work.plan.repetitions(work.plan.setting(final.setting))
+    ]
+    asked = f"{min(final.seeds for final in fewer)} repetitions were asked for" if fewer else ""
+    return "; ".join(words for words in (work.plan.reduced, asked) if words)
+
+
+def _note(summary: Summary) -> str:
+    seeds = f"{summary.id}, {summary.scale} scale, {summary.seeds} repetitions, band: 95 % of the mean"
+    return f"{seeds}; reduced: {summary.reduced}" if summary.reduced else seeds

@@ -1,0 +1,114 @@
+"""The rows of an experiment, asked for one number per seed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+from scipy.special import stdtrit
+
+from superarm.experiments.claims import MissingRuns
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Vector: TypeAlias = "np.ndarray[Any, Any]"
+Seeds: TypeAlias = "pd.Series[float]"  # one number per seed, indexed by seed
+Quantity: TypeAlias = "Callable[[Runs], Seeds]"
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A mean over seeds with its 95 % t-interval; infinite with fewer than two seeds."""
+
+    mean: float
+    low: float
+    high: float
+    count: int
+
+
+def interval(values: Vector) -> Interval:
+    """Return the mean and its 95 % t-interval.
+
+    >>> import numpy as np
+    >>> found = interval(np.array([1.0, 2.0, 3.0]))
+    >>> round(found.low, 3), found.mean
+    (-0.484, 2.0)
+    """
+    count = len(values)
+    mean = float(np.mean(values)) if count else math.nan
+    if count < 2:
+        return Interval(mean, -math.inf, math.inf, count)
+    half = float(stdtrit(count - 1, 0.975) * np.std(values, ddof=1) / math.sqrt(count))
+    return Interval(mean, mean - half, mean + half, count)
+
+
+def ratio_interval(above: Vector, below: Vector) -> Interval:
+    """Return the ratio of the means of paired values, with its 95 % t-interval by the delta method.
+
+    >>> import numpy as np
+    >>> ratio_interval(np.array([2.0, 4.0]), np.array([1.0, 2.0])).high
+    2.0
+    """
+    mean = float(np.mean(below)) if len(below) else math.nan
+    if not mean > 0:
+        return Interval(math.nan, -math.inf, math.inf, len(below))
+    ratio = float(np.mean(above)) / mean
+    spread = interval((above - ratio * below) / mean)
+    return Interval(ratio, ratio + spread.low, ratio + spread.high, spread.count)
+
+
+@dataclass(frozen=True)
+class Runs:
+    """The table of an experiment, with where each setting stands on the axis of a sweep."""
+
+    table: pd.DataFrame
+    axis: Mapping[str, float | None]
+
+    def rows(self, setting: str, policy: str) -> pd.DataFrame:
+        """Return the rows of one policy in one setting."""
+        table = self.table
+        rows = table[(table["setting"] == setting) & (table["policy"] == policy)]
+        if rows.empty:
+            raise MissingRuns(f"{policy} in {setting} is not run at this scale")
+        return rows
+
+    def sweep(self, policy: str, low: float = -math.inf, high: float = math.inf) -> dict[float, Seeds]:
+        """Return x -> total regret per seed, for the settings with low <= x <= high, in rising order."""
+        names = {x: name for name, x in self.axis.items() if x is not None and low <= x <= high}
+        return {x: total(names[x], policy)(self) for x in sorted(names)}
+
+
+def total(setting: str, policy: str, *, column: str = "regret", first: int = 1, last: int = 0) -> Quantity:
+    """Sum a column over rounds first ... last (0: to the end), per seed."""
+
+    def per_seed(runs: Runs) -> Seeds:
+        rows = _window(runs.rows(setting, policy), first, last)
+        return rows.groupby("seed")[column].sum(min_count=1)
+
+    return per_seed
+
+
+def per_round(setting: str, policy: str, *, column: str = "regret", first: int = 1, last: int) -> Quantity:
+    """Average a column over rounds first ... last, per seed."""
+    summed = total(setting, policy, column=column, first=first, last=last)
+    return lambda runs: summed(runs) / (last - first + 1)
+
+
+def share(setting: str, policy: str, *, last: int) -> Quantity:
+    """Expected return over the first `last` rounds as a share of the optimum's, per seed."""
+    value = total(setting, policy, column="value", last=last)
+    best = total(setting, policy, column="best", last=last)
+    return lambda runs: value(runs) / best(runs)
+
+
+def _window(rows: pd.DataFrame, first: int, last: int) -> pd.DataFrame:
+    """Return the rows of rounds first ... last; rows that straddle an end would blur it."""
+    ends = set(rows["round"].unique()) | {0}
+    if first - 1 not in ends or (last and last not in ends):
+        raise MissingRuns(f"rounds {first} to {last} are not recorded apart at this scale")
+    chosen = rows[rows["round"] >= first]
+    return chosen[chosen["round"] <= last] if last else chosen

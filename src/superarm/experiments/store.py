@@ -1,0 +1,198 @@
+"""The folder of an experiment at one scale: finished seeds as cells, then one table.
+
+    <out>/<id>/<scale>/cells/<setting>--<policy>--<seed>.parquet    while it runs
+    <out>/<id>/<scale>/rounds.parquet                               all rows
+    <out>/<id>/<scale>/summary.json, figure.png, figure.svg
+
+A cell is renamed into place, so it is whole or not there; an interrupted run goes on where it stopped.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa  # type: ignore[import-untyped]
+import pyarrow.parquet as pq  # type: ignore[import-untyped]
+
+from superarm.experiments.experiment import SCHEMA, ExperimentError
+
+if sys.platform != "win32":  # there two runs in one folder are not kept apart
+    import fcntl
+
+_META = b"superarm"
+KEY = ["setting", "policy", "seed"]
+
+
+@dataclass(frozen=True, order=True)
+class Cell:
+    """One run: a policy in a setting under a seed."""
+
+    setting: str
+    policy: str
+    seed: int
+
+    @property
+    def file(self) -> str:
+        """The name of its file."""
+        return f"{self.setting}--{self.policy}--{self.seed}.parquet"
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where rows come from: the fingerprint of each setting, the commits, and the seconds of compiling."""
+
+    fingerprints: Mapping[str, str] = field(default_factory=dict)
+    commits: tuple[str, ...] = ()
+    compile_seconds: float = 0.0
+
+    def joined(self, other: Origin) -> Origin:
+        """Return both together."""
+        return Origin(
+            fingerprints={**self.fingerprints, **other.fingerprints},
+            commits=tuple(dict.fromkeys(self.commits + other.commits)),
+            compile_seconds=self.compile_seconds + other.compile_seconds,
+        )
+
+
+class Store:
+    """What is on disk of one experiment at one scale."""
+
+    def __init__(self, folder: Path) -> None:
+        """Name the folder; nothing is touched yet."""
+        self.folder = folder
+        self.cells = folder / "cells"
+        self.rounds = folder / "rounds.parquet"
+
+    @contextlib.contextmanager
+    def opened(self) -> Iterator[None]:
+        """Make the folder, prove that it can be written, and keep other runs out of it."""
+        try:
+            self.cells.mkdir(parents=True, exist_ok=True)
+            tempfile.TemporaryFile(dir=self.cells).close()
+        except OSError as error:
+            raise ExperimentError(
+                f"run: cannot write to {self.folder}: {error.strerror or error}; choose another --out"
+            ) from error
+        with self._locked():
+            yield
+
+    @contextlib.contextmanager
+    def _locked(self) -> Iterator[None]:
+        if sys.platform == "win32":
+            yield
+            return
+        handle = os.open(self.folder, os.O_RDONLY)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            yield
+        except BlockingIOError as error:
+            raise ExperimentError(
+                f"run: another run is writing to {self.folder}; wait for its end"
+            ) from error
+        finally:
+            os.close(handle)
+
+    def clear(self) -> None:
+        """Forget everything that was run."""
+        for path in (*self.cells.glob("*"), self.rounds, *self.folder.glob("figure.*")):
+            path.unlink(missing_ok=True)
+        (self.folder / "summary.json").unlink(missing_ok=True)
+
+    def finished(self, fingerprints: Mapping[str, str]) -> set[Cell]:
+        """Return the cells on disk; refuse those that other settings produced."""
+        found: set[Cell] = set()
+        if self.rounds.exists():
+            self._require_same(_origin(self.rounds), fingerprints)
+            keys = _read(self.rounds, KEY).drop_duplicates()
+            found.update(Cell(str(s), str(p), int(n)) for s, p, n in keys.itertuples(index=False))
+        for path in self.cells.glob("*.parquet"):
+            self._require_same(_origin(path), fingerprints)
+            found.add(_cell(path))
+        return found
+
+    def _require_same(self, origin: Origin, fingerprints: Mapping[str, str]) -> None:
+        for setting, mark in origin.fingerprints.items():
+            if setting in fingerprints and fingerprints[setting] != mark:
+                raise ExperimentError(
+                    f"run: {self.folder} holds runs of {setting!r} with other settings (rounds, parameters "
+                    "or version); use --fresh to run it anew, or another --out"
+                )
+
+    def write(self, cell: Cell, rows: pd.DataFrame, origin: Origin) -> None:
+        """Keep the rows of one run."""
+        labelled = rows.assign(setting=cell.setting, policy=cell.policy)
+        _write(self.cells / cell.file, labelled, origin)
+
+    def merge(self) -> tuple[pd.DataFrame, Origin]:
+        """Move all cells into the one table, and return it."""
+        paths = sorted(self.cells.glob("*.parquet"))
+        kept = [self.rounds] if self.rounds.exists() else []
+        origin = Origin()
+        for path in kept + paths:
+            origin = origin.joined(_origin(path))
+        tables = [_read(path) for path in kept + paths]
+        # A merge that was cut short leaves cells whose rows are in the table already.
+        table = pd.concat(tables, ignore_index=True).drop_duplicates([*KEY, "round"])
+        table = table.sort_values([*KEY, "round"], ignore_index=True)
+        table = table[[*KEY, "round", *(name for name in table.columns if name not in (*KEY, "round"))]]
+        _write(self.rounds, table, origin)
+        shutil.rmtree(self.cells)
+        return table, origin
+
+
+def _write(path: Path, table: pd.DataFrame, origin: Origin) -> None:
+    """Write rows and their origin to a file that is whole or not there."""
+    described = {
+        "schema": SCHEMA,
+        "fingerprints": dict(origin.fingerprints),
+        "commits": list(origin.commits),
+        "compile_seconds": origin.compile_seconds,
+    }
+    table.attrs = {}
+    arrow = pa.Table.from_pandas(table, preserve_index=False)
+    arrow = arrow.replace_schema_metadata({_META: json.dumps(described)})
+    scratch = path.with_name(f".{path.name}.{os.getpid()}")
+    pq.write_table(arrow, scratch, compression="zstd")
+    scratch.replace(path)
+
+
+def _read(path: Path, columns: list[str] | None = None) -> pd.DataFrame:
+    try:
+        table: Any = pq.read_table(path, columns=columns, partitioning=None)
+    except (pa.ArrowInvalid, OSError, KeyError) as error:
+        raise _damaged(path) from error
+    return pd.DataFrame({name: table.column(name).to_numpy() for name in table.column_names})
+
+
+def _origin(path: Path) -> Origin:
+    try:
+        described = json.loads((pq.read_schema(path).metadata or {})[_META])
+        return Origin(
+            fingerprints={str(name): str(mark) for name, mark in described["fingerprints"].items()},
+            commits=tuple(str(commit) for commit in described["commits"]),
+            compile_seconds=float(described["compile_seconds"]),
+        )
+    except (pa.ArrowInvalid, OSError, KeyError, TypeError, ValueError, AttributeError) as error:
+        raise _damaged(path) from error
+
+
+def _cell(path: Path) -> Cell:
+    try:
+        setting, policy, seed = path.stem.split("--")
+        return Cell(setting, policy, int(seed))
+    except ValueError as error:
+        raise _damaged(path) from error
+
+
+def _damaged(path: Path) -> ExperimentError:
+    return ExperimentError(f"run: {path} is damaged; delete it to run those seeds again")

@@ -1,0 +1,98 @@
+"""What the command line shows: tables, and how far a run has come."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.markup import escape
+from rich.text import Text
+
+from superarm.experiments.claims import Verdict, number
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from superarm.experiments.summary import Summary
+
+COLOURS = {"holds": "green", "fails": "red", "open": "yellow"}
+
+# Without a terminal, one line at most this often.
+LINE_SECONDS = 10.0
+
+
+def claims_text(summaries: Sequence[Summary]) -> Text:
+    """Return the claims of experiments with their verdicts, two lines a claim."""
+    text = Text()
+    for summary in summaries:
+        text.append(f"{summary.id} ({summary.scale} scale)\n", style="bold")
+        for claim in summary.claims:
+            text.append(f"  {claim.verdict:<6}", style=COLOURS[claim.verdict])
+            text.append(f"{claim.claim}\n")
+            text.append(f"        {measured_words(claim)}; expected {claim.expected}\n", style="dim")
+    return text
+
+
+def measured_words(claim: Verdict) -> str:
+    """Say what was measured, and how surely."""
+    if claim.measured is None:
+        return claim.detail
+    return f"measured {number(claim.measured)}, {claim.detail}"
+
+
+@contextmanager
+def progress_of(title: str, console: Console) -> Iterator[Callable[[int, int], None]]:
+    """Yield a function of (rounds done, rounds to do): a live bar on a terminal, else a line now and then."""
+    if console.is_terminal:
+        with _bar(title, console) as advance:
+            yield advance
+    else:
+        yield _lines(title, console)
+
+
+@contextmanager
+def _bar(title: str, console: Console) -> Iterator[Callable[[int, int], None]]:
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("rounds"),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=console) as bar:
+        task = bar.add_task(escape(title), total=None)
+
+        def advance(done: int, rounds: int) -> None:
+            bar.update(task, completed=done, total=rounds)
+
+        yield advance
+
+
+def _lines(title: str, console: Console) -> Callable[[int, int], None]:
+    started = last = time.monotonic()
+
+    def advance(done: int, rounds: int) -> None:
+        nonlocal last
+        now = time.monotonic()
+        if done and (now - last >= LINE_SECONDS or done == rounds):
+            last = now
+            left = (now - started) * (rounds - done) / done
+            console.print(
+                escape(f"{title}: {done} of {rounds} rounds, about {left:.0f} s left"), highlight=False
+            )
+
+    return advance

@@ -1,0 +1,164 @@
+"""Figures: means over seeds with 95 % bands, in colours that colour-blind people can tell apart."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+from scipy.special import stdtrit
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+    from superarm.experiments.experiment import Figure as Layout
+    from superarm.experiments.runs import Runs
+
+# Okabe & Ito (2008), Color Universal Design; black is kept for the optimum.
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#F0E442")
+STYLES = ("-", "--", "-.", ":")
+
+STYLE: Any = {
+    "font.size": 11.0,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "grid.alpha": 0.3,
+    "legend.frameon": False,
+    "svg.hashsalt": "superarm",  # the same figure is the same file
+}
+MAX_POINTS = 500  # per curve: more cannot be seen, and swell the SVG
+
+
+def plot(table: pd.DataFrame, column: str = "regret", *, title: str = "") -> Figure:
+    """Draw cumulative `column` per policy: the mean over seeds and its 95 % band.
+
+    Args:
+        table: rows with policy, seed, round and `column`, as in `Result.table`.
+        column: what to sum up over rounds.
+        title: above the axes.
+    """
+    with _blank(title) as (figure, axes):
+        for index, (policy, rows) in enumerate(table.groupby("policy", sort=False)):
+            _curve(axes, _wide(rows, column).cumsum(), str(policy), index)
+        _finish(axes, "round", f"cumulative {column.replace('_', ' ')}")
+    return figure
+
+
+def draw(layout: Layout, runs: Runs, *, title: str = "", note: str = "") -> Figure:
+    """Draw an experiment as its paper does; `note` stands below, in small print."""
+    with _blank(title, note) as (figure, axes):
+        {"regret": _regret, "sweep": _sweep, "return": _return}[layout.layout](axes, runs)
+        if layout.log_x:
+            axes.set_xscale("log")
+        _finish(axes, layout.x_label, layout.y_label)
+    return figure
+
+
+def save(figure: Figure, path: Path) -> None:
+    """Write path.png and path.svg."""
+    with mpl.rc_context(STYLE):
+        figure.savefig(path.with_suffix(".png"), dpi=150)
+        figure.savefig(path.with_suffix(".svg"), metadata={"Date": None})
+
+
+@contextmanager
+def _blank(title: str, note: str = "") -> Iterator[tuple[Figure, Axes]]:
+    """Yield an empty figure and its axes. No window system is asked, and no global state is left."""
+    with mpl.rc_context(STYLE):
+        figure = Figure(figsize=(7.0, 4.6), layout="constrained")
+        FigureCanvasAgg(figure)
+        axes = figure.add_subplot()
+        axes.set_title(title, fontsize=11.0, loc="left", wrap=True)
+        if note:
+            figure.supxlabel(note, fontsize=7.0, color="#555555", wrap=True)
+        yield figure, axes
+
+
+def _finish(axes: Axes, x_label: str, y_label: str) -> None:
+    axes.set_xlabel(x_label)
+    axes.set_ylabel(y_label)
+    axes.set_ylim(bottom=0.0)
+    if axes.get_xscale() == "linear":
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    if axes.get_legend_handles_labels()[0]:
+        axes.legend()
+
+
+def _regret(axes: Axes, runs: Runs) -> None:
+    """Cumulative regret by round."""
+    for index, (label, rows) in enumerate(_labelled(runs)):
+        _curve(axes, _wide(rows, "regret").cumsum(), label, index)
+
+
+def _return(axes: Axes, runs: Runs) -> None:
+    """Running mean of the expected return by round (wen2015, equation 10), with the optimum's line."""
+    best: Any = None
+    for index, (label, rows) in enumerate(_labelled(runs)):
+        best = _running_mean(rows, "best") if best is None else best
+        _curve(axes, _running_mean(rows, "value"), label, index)
+    optimum = best.mean(axis=1)
+    axes.plot(optimum.index, optimum, color="black", linestyle=":", label="optimum")
+
+
+def _sweep(axes: Axes, runs: Runs) -> None:
+    """Total regret against x, with error bars."""
+    for index, policy in enumerate(runs.table["policy"].unique()):
+        points = runs.sweep(str(policy))
+        values = [totals.to_numpy() for totals in points.values()]
+        axes.errorbar(
+            list(points),
+            [float(np.mean(one)) for one in values],
+            yerr=[float(_half(one[None, :])[0]) for one in values],
+            color=COLOURS[index % len(COLOURS)],
+            marker="o",
+            markersize=4.0,
+            capsize=3.0,
+            label=str(policy),
+        )
+
+
+def _labelled(runs: Runs) -> Iterator[tuple[str, pd.DataFrame]]:
+    """Yield the rows of every policy in every setting, with a label for the legend."""
+    alone = runs.table["setting"].nunique() == 1
+    for (setting, policy), rows in runs.table.groupby(["setting", "policy"], sort=False):
+        yield str(policy) if alone else f"{policy}, {setting}", rows
+
+
+def _wide(rows: pd.DataFrame, column: str) -> pd.DataFrame:
+    """Return one row per round, one column per seed."""
+    return rows.pivot(index="round", columns="seed", values=column)
+
+
+def _running_mean(rows: pd.DataFrame, column: str) -> pd.DataFrame:
+    summed = _wide(rows, column).cumsum()
+    return summed.div(summed.index.to_numpy(), axis=0)
+
+
+def _curve(axes: Axes, wide: pd.DataFrame, label: str, index: int) -> None:
+    """Draw the mean over seeds and its band."""
+    step = max(1, len(wide) // MAX_POINTS)
+    # Counted from the end, so that the last round is always drawn.
+    thinned = wide.iloc[::-1].iloc[::step].iloc[::-1]
+    mean = thinned.mean(axis=1).to_numpy()
+    half = _half(thinned.to_numpy())
+    colour, style = COLOURS[index % len(COLOURS)], STYLES[index // len(COLOURS) % len(STYLES)]
+    rounds = thinned.index.to_numpy()
+    axes.plot(rounds, mean, color=colour, linestyle=style, label=label)
+    axes.fill_between(rounds, mean - half, mean + half, color=colour, alpha=0.2, linewidth=0.0)
+
+
+def _half(values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """(rows,) half of the mean's 95 % t-interval over the columns; 0 with one column."""
+    count = values.shape[1]
+    if count < 2:
+        return np.zeros(values.shape[0])
+    spread = np.std(values, axis=1, ddof=1) / np.sqrt(count)
+    return np.asarray(stdtrit(count - 1, 0.975) * spread)

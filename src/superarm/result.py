@@ -1,0 +1,64 @@
+"""The table of a simulation, and what people ask of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+@dataclass(frozen=True)
+class Result:
+    """A tidy table: one row per policy, seed and recorded round.
+
+    Columns: policy, seed, round, regret (expected), realized_regret, reward, value (expected return), best
+    (the optimum's expected return), seconds, and items where they were kept. Quantities are per row, not
+    cumulative.
+    """
+
+    table: pd.DataFrame
+    compile_seconds: float = 0.0
+
+    @classmethod
+    def of(cls, runs: Sequence[tuple[str, pd.DataFrame]]) -> Result:
+        """Join the tables of (label, run)."""
+        table = pd.concat([frame.assign(policy=label) for label, frame in runs], ignore_index=True)
+        first = ["policy", "seed", "round"]
+        table = table[first + [name for name in table.columns if name not in first]]
+        return cls(table=table, compile_seconds=sum(frame.attrs["compile_seconds"] for _, frame in runs))
+
+    @property
+    def rounds(self) -> int:
+        """Rounds per run."""
+        return int(self.table["round"].max())
+
+    def cumulative(self, column: str = "regret") -> pd.DataFrame:
+        """Return `column` summed up to each recorded round: rows are rounds, columns (policy, seed)."""
+        wide = self.table.pivot_table(index="round", columns=["policy", "seed"], values=column, sort=False)
+        return wide.cumsum()
+
+    def finals(self) -> pd.DataFrame:
+        """Return per policy the mean over seeds of total regret, its standard error, and total reward."""
+        totals = self.table.groupby(["policy", "seed"], sort=False)[["regret", "reward", "seconds"]].sum()
+        by_policy = totals.groupby("policy", sort=False)
+        finals = by_policy.mean()
+        finals.insert(1, "regret_sem", by_policy["regret"].sem())
+        return finals
+
+    def scaled_regret(self, factor: float) -> pd.Series[float]:
+        """Return best - value / factor: the regret against an oracle that guarantees `factor` of the optimum.
+
+        wen2015, equation 47, with factor = 1 - gamma.
+        """
+        return self.table["best"] - self.table["value"] / factor
+
+    def plot(self, column: str = "regret") -> Figure:
+        """Draw cumulative `column` per policy: mean over seeds, and a 95 % band."""
+        from superarm.report.curves import plot
+
+        return plot(self.table, column)

@@ -1,0 +1,275 @@
+"""One run: a host loop over compiled chunks of rounds.
+
+Progress, fits and errors happen between chunks. Policies or environments that need the host (a SciPy oracle, a
+Python world) are stepped round by round behind the same interface.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pandas as pd
+
+from superarm.policy import Policy, decide
+from superarm.precision import double
+from superarm.types import Array, Decision, Environment, Event, Offer, Outcome, State, pytree
+from superarm.workers import OnRounds
+
+CHUNK = 64  # rounds per compiled call: dispatch is lost in it, and progress still moves
+COLUMNS = ("regret", "realized_regret", "reward", "value", "best")
+
+
+class SimulationError(RuntimeError):
+    """A run could not go on: scores were not finite, or no set was feasible."""
+
+
+@pytree
+@dataclass(frozen=True)
+class Keys:
+    """Environment and policy draw from split keys, so that every policy meets the same world."""
+
+    world: Array
+    rounds: Array
+    init: Array
+    policy: Array
+    learn: Array
+
+
+@pytree
+@dataclass(frozen=True)
+class Trace:
+    """What one round leaves in the table. Shapes () per round, (CHUNK,) in a chunk's buffer."""
+
+    regret: Array
+    realized_regret: Array
+    reward: Array
+    value: Array
+    best: Array
+    healthy: Array
+    items: Array  # (k,)
+
+
+@double
+def run_seed(
+    policy: Policy,
+    environment: Environment,
+    *,
+    rounds: int,
+    seed: int,
+    record_every: int = 1,
+    keep_items: bool = False,
+    on_rounds: OnRounds | None = None,
+) -> pd.DataFrame:
+    """Run one seed in this process; return one row per `record_every` rounds.
+
+    Columns: seed, round (the last of the row, from 1), regret (expected), realized_regret, reward, value
+    (expected return), best (the optimum's expected return), seconds, and items when they are kept. Compile
+    time is apart, in `attrs["compile_seconds"]`.
+    """
+    environment.check()
+    keys = _keys(seed)
+    world = environment.init(keys.world)
+    # Copied, since chunks take over the state's buffers and a fresh state may use one twice.
+    state = jax.tree.map(jnp.array, policy.init(keys.init, environment.spec))
+    step = _compiled_chunks if policy.native and environment.native else _stepped_chunks
+    traces: list[Trace] = []
+    seconds: list[np.ndarray[Any, Any]] = []
+    start = 0
+    run_chunk, compile_seconds = step(policy, environment, world, state, keys)
+    while start < rounds:
+        length = min(CHUNK, rounds - start, _until_learn(policy, start))
+        begun = time.perf_counter()
+        state, trace = run_chunk(state, start, length)
+        trace = jax.tree.map(lambda leaf, length=length: np.asarray(leaf)[:length], trace)
+        start += length
+        if policy.learn_every and start % policy.learn_every == 0:
+            state = replace(state, fit=policy.learn(state, jax.random.fold_in(keys.learn, start)))
+        seconds.append(np.full(length, (time.perf_counter() - begun) / length))
+        _require_health(policy, trace, seed, start - length)
+        traces.append(trace)
+        if on_rounds:
+            on_rounds(length)
+    frame = _table(traces, np.concatenate(seconds), seed, record_every, keep_items)
+    frame.attrs["compile_seconds"] = compile_seconds
+    return frame
+
+
+def _keys(seed: int) -> Keys:
+    return Keys(*jax.random.split(jax.random.key(seed), 5))
+
+
+def _until_learn(policy: Policy, start: int) -> int:
+    every = policy.learn_every
+    return CHUNK if every is None else every - start % every
+
+
+def _compiled_chunks(
+    policy: Policy, environment: Environment, world: Any, state: State, keys: Keys
+) -> tuple[Callable[[State, int, int], tuple[State, Trace]], float]:
+    """Return a compiled chunk, from the cache of this process when structure and shapes are known."""
+    arguments = (policy, environment, world, keys)
+    leaves, structure = jax.tree.flatten((arguments, state))
+    name = (structure, tuple((np.shape(leaf), str(leaf.dtype)) for leaf in leaves))
+    seconds = 0.0
+    if name not in _CHUNKS:
+        begun = time.perf_counter()
+        _CHUNKS[name] = _chunk.lower(*arguments, state, np.int64(0), np.int64(0)).compile()
+        seconds = time.perf_counter() - begun
+    compiled = _CHUNKS[name]
+
+    def run(state: State, start: int, length: int) -> tuple[State, Trace]:
+        return compiled(*arguments, state, np.int64(start), np.int64(length))
+
+    return run, seconds
+
+
+_CHUNKS: dict[Any, Any] = {}
+
+
+@partial(jax.jit, donate_argnames=("state",))
+def _chunk(
+    policy: Policy,
+    environment: Environment,
+    world: Any,
+    keys: Keys,
+    state: State,
+    start: Array,
+    length: Array,
+) -> tuple[State, Trace]:
+    """Run rounds start ... start + length - 1; `length` is a value, so a short last chunk compiles nothing."""
+    step = partial(_round, policy, environment, world, keys)
+
+    def body(index: Array, carry: tuple[State, Trace]) -> tuple[State, Trace]:
+        state, buffer = carry
+        state, trace = step(state, start + index)
+        return state, jax.tree.map(lambda rows, row: rows.at[index].set(row), buffer, trace)
+
+    row = jax.eval_shape(step, state, start)[1]
+    buffer = jax.tree.map(lambda leaf: jnp.zeros((CHUNK, *leaf.shape), leaf.dtype), row)
+    return jax.lax.fori_loop(0, length, body, (state, buffer))
+
+
+def _round(
+    policy: Policy, environment: Environment, world: Any, keys: Keys, state: State, count: Array
+) -> tuple[State, Trace]:
+    """One round: offer, select, respond, observe."""
+    key_offer, key_respond, key_select, key_observe = _round_keys(keys, count)
+    offer = environment.offer(world, key_offer)
+    decision = policy.select(state, key_select, offer.contexts, count, offer.mask)
+    outcome = environment.respond(world, key_respond, offer, decision)
+    return _settle(policy, state, key_observe, decision, outcome)
+
+
+def _round_keys(keys: Keys, count: Array) -> tuple[Array, Array, Array, Array]:
+    # Two keys at a time: each call of the generator costs about 0.1 s to compile.
+    pair = jax.vmap(jax.random.fold_in, in_axes=(0, None))(jnp.stack([keys.rounds, keys.policy]), count)
+    (key_offer, key_respond), (key_select, key_observe) = jax.vmap(jax.random.split)(pair)
+    return key_offer, key_respond, key_select, key_observe
+
+
+def _settle(
+    policy: Policy, state: State, key: Array, decision: Decision, outcome: Outcome
+) -> tuple[State, Trace]:
+    """Observe the outcome, and trace it."""
+    event = Event(
+        items=decision.items,
+        features=decision.features,
+        feedback=outcome.feedback,
+        observed=outcome.observed,
+        memo=decision.memo,
+    )
+    trace = Trace(
+        regret=outcome.best - outcome.value,
+        realized_regret=outcome.best_reward - outcome.reward,
+        reward=outcome.reward,
+        value=outcome.value,
+        best=outcome.best,
+        healthy=decision.healthy,
+        items=decision.items,
+    )
+    return policy.observe(state, key, event), trace
+
+
+def _stepped_chunks(
+    policy: Policy, environment: Environment, world: Any, state: State, keys: Keys
+) -> tuple[Callable[[State, int, int], tuple[State, Trace]], float]:
+    """Return a chunk that steps on the host; what can be compiled is, once, at the first round."""
+    offer_of = _offer if environment.native else environment.offer.__func__  # type: ignore[attr-defined]
+
+    def one_round(state: State, count: int) -> tuple[State, Trace]:
+        key_offer, key_respond, key_select, key_observe = _round_keys(keys, jnp.int64(count))
+        offer = offer_of(environment, world, key_offer)
+        key_explore, key_choose = jax.random.split(key_select)
+        scores = _scores(policy, state, key_explore, offer.contexts, jnp.int64(count))
+        choice = policy.chooser.choose(key_choose, scores, offer.mask)
+        decision = _decide(offer.contexts, scores, offer.mask, choice)
+        outcome = environment.respond(world, key_respond, offer, decision)
+        return _settle_jitted(policy, state, key_observe, decision, _as_arrays(outcome))
+
+    def run(state: State, start: int, length: int) -> tuple[State, Trace]:
+        traces = []
+        for count in range(start, start + length):
+            state, trace = one_round(state, count)
+            traces.append(trace)
+        return state, jax.tree.map(lambda *rows: np.stack(rows), *traces)
+
+    return run, 0.0
+
+
+_settle_jitted = jax.jit(_settle)
+_decide = jax.jit(decide)
+
+
+@jax.jit
+def _offer(environment: Environment, world: Any, key: Array) -> Offer:
+    return environment.offer(world, key)
+
+
+@jax.jit
+def _scores(policy: Policy, state: State, key: Array, contexts: Array, count: Array) -> Array:
+    return policy.scores(state, key, contexts, count)
+
+
+def _as_arrays(outcome: Outcome) -> Outcome:
+    """Python worlds may answer with plain numbers."""
+    return jax.tree.map(lambda leaf: np.asarray(leaf, None if np.asarray(leaf).dtype == bool else float), outcome)
+
+
+def _require_health(policy: Policy, trace: Trace, seed: int, start: int) -> None:
+    healthy = np.asarray(trace.healthy)
+    if not healthy.all():
+        bad = start + int(np.argmin(healthy)) + 1
+        raise SimulationError(
+            f"{policy.name}: round {bad} of seed {seed} gave no sound decision: a score was not finite "
+            "(check the feedback's range), or no feasible set was on offer"
+        )
+
+
+def _table(
+    traces: list[Trace],
+    seconds: np.ndarray[Any, Any],
+    seed: int,
+    record_every: int,
+    keep_items: bool,
+) -> pd.DataFrame:
+    """Sum the rounds of each row."""
+    rounds = len(seconds)
+    starts = np.arange(0, rounds, record_every)
+    columns: dict[str, Any] = {
+        "seed": np.full(len(starts), seed),
+        "round": np.minimum(starts + record_every, rounds),
+    }
+    for name in COLUMNS:
+        values = np.concatenate([getattr(trace, name) for trace in traces])
+        columns[name] = np.add.reduceat(values, starts)
+    columns["seconds"] = np.add.reduceat(seconds, starts)
+    if keep_items:
+        columns["items"] = [row[row >= 0] for trace in traces for row in trace.items]
+    return pd.DataFrame(columns)

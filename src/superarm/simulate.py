@@ -1,0 +1,121 @@
+"""Runs over seeds and policies, spread over worker processes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from superarm import checks
+from superarm.policy import Policy
+from superarm.progress import progress_bar
+from superarm.result import Result
+from superarm.rollout import SimulationError, run_seed
+from superarm.types import Environment
+from superarm.workers import OnRounds, run_jobs
+
+__all__ = ["SimulationError", "compare", "run_seed", "simulate"]
+
+
+@dataclass(frozen=True)
+class Job:
+    """One run: a policy, an environment and a seed."""
+
+    policy: Policy
+    environment: Environment
+    rounds: int
+    seed: int
+    record_every: int
+    keep_items: bool
+
+
+def simulate(policy: Policy, environment: Environment, **options: Any) -> Result:
+    """Run one policy; see `compare` for the options.
+
+    >>> import superarm
+    >>> world = superarm.environments.linear_scores(dim=4, num_arms=6)
+    >>> result = superarm.simulate(superarm.lin_ucb(), world, rounds=100, seeds=2, workers=0)
+    >>> len(result.table)
+    200
+    """
+    checks.has("simulate", "policy", policy, ("init", "select", "observe", "learn"))
+    return compare({policy.name: policy}, environment, **options)
+
+
+def compare(
+    policies: Mapping[str, Policy],
+    environment: Environment,
+    *,
+    rounds: int,
+    seeds: int | Sequence[int] = 10,
+    workers: int | None = None,
+    record_every: int = 1,
+    keep_items: bool = True,
+    progress: bool | None = None,
+) -> Result:
+    """Run policies on the same worlds, contexts and noise.
+
+    Args:
+        policies: label -> policy. Policies that differ in real hyperparameters only share one compilation.
+        environment: the world; each seed draws an instance.
+        rounds: decisions per run.
+        seeds: how many (0, 1, ...), or which.
+        workers: single-threaded processes; None for one per core. The results do not depend on it, except
+            for 0, which runs in this process with its own thread settings.
+        record_every: rounds per row of the table; quantities are summed over them.
+        keep_items: keep the chosen items, as a column of arrays (only with record_every=1).
+        progress: show a bar; by default when the output is a terminal.
+
+    Returns:
+        A `Result` with a tidy table: one row per policy, seed and recorded round.
+
+    >>> import superarm
+    >>> world = superarm.environments.linear_scores(dim=4, num_arms=6)
+    >>> policies = {"ucb": superarm.lin_ucb(), "chance": superarm.uniform()}
+    >>> result = superarm.compare(policies, world, rounds=200, seeds=3, workers=0)
+    >>> finals = result.finals()
+    >>> bool(finals.loc["ucb", "regret"] < finals.loc["chance", "regret"])
+    True
+    """
+    where = "compare"
+    if not policies:
+        raise ValueError(f"{where}: policies must name at least one policy, got none")
+    checks.count(where, "rounds", rounds)
+    checks.count(where, "record_every", record_every)
+    checks.has(where, "environment", environment, ("native", "spec", "check", "init", "offer", "respond"))
+    chosen = _seeds(where, seeds)
+    environment.check()
+    for policy in policies.values():
+        checks.has(where, "policies", policy, ("init", "select", "observe", "learn"))
+        policy.chooser.check(environment.spec.num_arms)
+    keep = keep_items and record_every == 1
+    labels = [label for label in policies for _ in chosen]
+    jobs = [
+        Job(policy, environment, rounds, seed, record_every, keep)
+        for policy in policies.values()
+        for seed in chosen
+    ]
+    with progress_bar("simulate", rounds * len(jobs), shown=progress) as advance:
+        frames = dict(run_jobs(_run_job, jobs, workers=workers, progress=advance))
+    return Result.of([(labels[index], frames[index]) for index in range(len(jobs))])
+
+
+def _seeds(where: str, seeds: int | Sequence[int]) -> list[int]:
+    if isinstance(seeds, Sequence | np.ndarray):
+        return [checks.count(where, "seeds", seed, low=0) for seed in seeds]
+    return list(range(checks.count(where, "seeds", seeds)))
+
+
+def _run_job(job: Job, on_rounds: OnRounds) -> pd.DataFrame:
+    return run_seed(
+        job.policy,
+        job.environment,
+        rounds=job.rounds,
+        seed=job.seed,
+        record_every=job.record_every,
+        keep_items=job.keep_items,
+        on_rounds=on_rounds,
+    )

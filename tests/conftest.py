@@ -1,0 +1,16 @@
+"""Shared settings: silent broadcasting and silent changes of type are errors in every test."""
+
+import os
+
+# Tests share the cores: one thread per process, set before JAX starts.
+os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1")
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+import jax
+import pytest
+
+
+@pytest.fixture(autouse=True)
+def strict_promotion():
+    with jax.numpy_rank_promotion("raise"), jax.numpy_dtype_promotion("strict"):
+        yield
