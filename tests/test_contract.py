@@ -207,9 +207,10 @@ def test_unobserved_items_change_nothing(row):
     policy = row.build()
     state = trained(policy)
     _, _, event = observed(policy, state, 9)
-    hidden = jax.tree.map(lambda leaf: leaf, event)
     hidden = Event(event.items, event.features, event.feedback * jnp.nan, jnp.zeros_like(event.observed))
-    for left, right in zip(leaves(state), leaves(policy.observe(state, jax.random.key(1), hidden)), strict=True):
+    for left, right in zip(
+        leaves(state), leaves(policy.observe(state, jax.random.key(1), hidden)), strict=True
+    ):
         np.testing.assert_allclose(left, right, rtol=1e-12, atol=1e-12)
 
 

@@ -1,5 +1,7 @@
 """superarm: contextual bandits whose action is one arm, a set of arms, or a duel."""
 
+from superarm import bounds, environments, types
+from superarm.choosers import oracles
 from superarm.choosers.oracles import top_k
 from superarm.policies import (
     comb_lin_ts,
@@ -21,16 +23,23 @@ __all__ = [
     "Decision",
     "Event",
     "Policy",
+    "SimulationError",
     "Spec",
     "State",
+    "bounds",
     "comb_lin_ts",
     "comb_lin_ucb",
     "comb_ts",
     "comb_ucb1",
+    "compare",
+    "environments",
     "epsilon_greedy",
     "lemma7_radius",
     "lin_ts",
     "lin_ucb",
+    "oracles",
+    "simulate",
     "top_k",
+    "types",
     "uniform",
 ]

@@ -1,7 +1,7 @@
 """One run: a host loop over compiled chunks of rounds.
 
-Progress, fits and errors happen between chunks. Policies or environments that need the host (a SciPy oracle, a
-Python world) are stepped round by round behind the same interface.
+Progress, fits and errors happen between chunks. Policies or environments that need the host (a SciPy oracle,
+a Python world) are stepped round by round behind the same interface.
 """
 
 from __future__ import annotations
@@ -143,7 +143,7 @@ def _chunk(
     start: Array,
     length: Array,
 ) -> tuple[State, Trace]:
-    """Run rounds start ... start + length - 1; `length` is a value, so a short last chunk compiles nothing."""
+    """Run `length` rounds from `start`; both are values, so a short last chunk compiles nothing."""
     step = partial(_round, policy, environment, world, keys)
 
     def body(index: Array, carry: tuple[State, Trace]) -> tuple[State, Trace]:
@@ -237,9 +237,14 @@ def _scores(policy: Policy, state: State, key: Array, contexts: Array, count: Ar
     return policy.scores(state, key, contexts, count)
 
 
+_NUMBERS = ("feedback", "reward", "value", "best", "best_reward")
+
+
 def _as_arrays(outcome: Outcome) -> Outcome:
-    """Python worlds may answer with plain numbers."""
-    return jax.tree.map(lambda leaf: np.asarray(leaf, None if np.asarray(leaf).dtype == bool else float), outcome)
+    """Python worlds may answer with plain numbers and lists."""
+    numbers: dict[str, Any] = {name: np.asarray(getattr(outcome, name), np.float64) for name in _NUMBERS}
+    observed: Any = np.asarray(outcome.observed, bool)
+    return replace(outcome, observed=observed, **numbers)
 
 
 def _require_health(policy: Policy, trace: Trace, seed: int, start: int) -> None:

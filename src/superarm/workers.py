@@ -12,7 +12,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
@@ -133,5 +133,3 @@ def _ignore_interrupts() -> None:
 
 def _ignore(rounds: int) -> None:
     """Report to nobody."""
-
-

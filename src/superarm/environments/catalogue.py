@@ -77,7 +77,7 @@ def catalogue(features: Any, means: Any, oracle: Oracle, *, noise: float | None 
     50
     """
     where = "catalogue"
-    features = checks.matrix(where, "features", features, (None, None))
+    features = np.ascontiguousarray(checks.matrix(where, "features", features, (None, None)))
     means = checks.matrix(where, "means", means, (features.shape[0],))
     weights: Weights
     if noise is None:
@@ -86,7 +86,7 @@ def catalogue(features: Any, means: Any, oracle: Oracle, *, noise: float | None 
     else:
         weights = GaussianWeights(scale=checks.nonnegative(where, "noise", noise))
     built = Catalogue(
-        features=np.ascontiguousarray(features),
+        features=features,
         means=means,
         weights=weights,
         oracle=oracle,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -51,7 +52,7 @@ class LongestPath:
     def init(self, key: Array) -> LongestPathWorld:
         """Draw Phi with entries N(0, 1) and theta* from N(0, theta_scale^2 I); solve for the optimum."""
         key_features, key_theta, key_optimum = jax.random.split(key, 3)
-        features = jax.random.normal(key_features, (self.spec.num_arms, self.dim), FLOAT)
+        features = _normals(key_features, self.spec.num_arms, self.dim)
         theta = self.theta_scale * jax.random.normal(key_theta, (self.dim,), FLOAT)
         means = features @ theta
         optimum = self.oracle.solve(key_optimum, means, jnp.ones(means.shape, bool))
@@ -64,6 +65,13 @@ class LongestPath:
     def respond(self, world: LongestPathWorld, key: Array, offer: Offer, decision: Decision) -> Outcome:
         """Show the weights of the path's edges."""
         return semi_bandit(key, self.weights, world.means, decision, world.optimum)
+
+
+@partial(jax.jit, static_argnames=("rows", "columns"))
+def _normals(key: Array, rows: int, columns: int) -> Array:
+    """(rows, columns) standard normals, drawn in blocks: all at once takes four times the memory."""
+    keys = jax.random.split(key, rows)
+    return jax.lax.map(lambda one: jax.random.normal(one, (columns,), FLOAT), keys, batch_size=1024)
 
 
 def longest_path(

@@ -1,7 +1,7 @@
 """Semi-bandit feedback: each chosen item shows its own weight, and the return is their sum.
 
 The noise of an item in a round is a function of the round's key and the item's index alone. So every policy
-meets the same noise, the optimum's realized return uses it too, and a round costs O(k) whatever the catalogue.
+meets the same noise, so does the optimum, and a round costs O(k) whatever the size of the catalogue.
 """
 
 from __future__ import annotations

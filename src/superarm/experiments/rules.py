@@ -12,7 +12,16 @@ import numpy as np
 from scipy.special import chdtri
 
 from superarm.experiments.claims import Answer, Claim, Finding, MissingRuns, number
-from superarm.experiments.runs import Interval, Quantity, Runs, Seeds, Vector, interval, ratio_interval
+from superarm.experiments.runs import (
+    Interval,
+    Points,
+    Quantity,
+    Runs,
+    Seeds,
+    Vector,
+    interval,
+    ratio_interval,
+)
 
 # "The same" and "competitive" mean: the upper end of the paired ratio's interval is below this.
 NOT_WORSE = 1.10
@@ -73,13 +82,11 @@ def not_worse(sentence: str, candidate: Quantity, reference: Quantity, *, limit:
     return Claim(sentence, f"< {limit:g}", rule)
 
 
-def none_worse(
-    sentence: str, policy: str, *, reference: float, low: float, high: float, limit: float = NOT_WORSE
-) -> Claim:
-    """Claim that total regret at every x in [low, high] is at most `limit` times that at the reference."""
+def none_worse(sentence: str, points: Points, *, reference: float, limit: float = NOT_WORSE) -> Claim:
+    """Claim that at every point of a sweep the mean is at most `limit` times that at the reference."""
 
     def rule(runs: Runs) -> Finding:
-        ratios = _against(runs, policy, reference, low, high)
+        ratios = _against(points(runs), reference)
         worst = max(ratios, key=lambda x: ratios[x].high)
         sides = {_side(ratio, limit) for ratio in ratios.values()}
         verdict: Answer = "fails" if "fails" in sides else "open" if "open" in sides else "holds"
@@ -88,11 +95,13 @@ def none_worse(
     return Claim(sentence, f"< {limit:g}", rule)
 
 
-def flat(sentence: str, policy: str, *, reference: float, decades: float, limit: float = NOT_WORSE) -> Claim:
-    """Claim that total regret stays within `limit` of the reference's over so many decades around it."""
+def flat(
+    sentence: str, points: Points, *, reference: float, decades: float, limit: float = NOT_WORSE
+) -> Claim:
+    """Claim that the mean stays below `limit` times the reference's over so many decades around it."""
 
     def rule(runs: Runs) -> Finding:
-        ratios = _against(runs, policy, reference, -math.inf, math.inf)
+        ratios = _against(points(runs), reference)
         sure = _span(ratios, reference, lambda ratio: _side(ratio, limit) == "holds")
         at_most = _span(ratios, reference, lambda ratio: _side(ratio, limit) != "fails")
         width = math.log10(sure[1] / sure[0])
@@ -103,21 +112,18 @@ def flat(sentence: str, policy: str, *, reference: float, decades: float, limit:
     return Claim(sentence, f">= {decades:g} decades", rule)
 
 
-def linear(
-    sentence: str, policy: str, *, low: float = -math.inf, high: float = math.inf, fit: float = 0.98
-) -> Claim:
-    """Claim that total regret grows linearly over a sweep: a straight line has R^2 >= `fit`.
+def linear(sentence: str, points: Points, *, fit: float = 0.98) -> Claim:
+    """Claim that the mean grows linearly over a sweep: a straight line has R^2 >= `fit`.
 
     Open where the line misses by no more than the noise over seeds (chi-square at 95 %).
     """
 
     def rule(runs: Runs) -> Finding:
-        sweep = runs.sweep(policy, low, high)
-        if len(sweep) < 3:
+        found = points(runs)
+        if len(found) < 3:
             raise MissingRuns("fewer than three settings are run at this scale")
-        return _straight(
-            np.array(list(sweep)), [interval(values.to_numpy()) for values in sweep.values()], fit
-        )
+        means = [interval(values.to_numpy()) for values in found.values()]
+        return _straight(np.array(list(found)), means, fit)
 
     return Claim(sentence, f"R^2 >= {fit:g}", rule)
 
@@ -172,12 +178,11 @@ def _unpaired_ratio(above: Interval, below_it: Interval) -> Interval:
     return Interval(ratio, ratio - half, ratio + half, min(above.count, below_it.count))
 
 
-def _against(runs: Runs, policy: str, reference: float, low: float, high: float) -> dict[float, Interval]:
-    """Return x -> total regret over that of the reference."""
-    sweep = runs.sweep(policy)
-    if reference not in sweep:
+def _against(found: dict[float, Seeds], reference: float) -> dict[float, Interval]:
+    """Return x -> its values over those of the reference."""
+    if reference not in found:
         raise MissingRuns(f"the reference {reference:g} is not run at this scale")
-    return {x: _ratio(values, sweep[reference]) for x, values in sweep.items() if low <= x <= high}
+    return {x: _ratio(values, found[reference]) for x, values in found.items()}
 
 
 def _span(
@@ -208,9 +213,14 @@ def _straight(x: Vector, means: list[Interval], fit: float) -> Finding:
     # Half of a 95 % interval is about two standard errors; without any spread over seeds, every miss counts.
     errors = np.array([max((one.high - one.mean) / 2.0, 1e-12 * abs(one.mean) + 1e-300) for one in means])
     noise_only = float(np.sum((misses / errors) ** 2)) <= float(chdtri(len(x) - 2, 0.05))
-    good = explained >= fit and slope > 0
-    verdict: Answer = "holds" if good else "open" if noise_only else "fails"
-    return Finding(explained, verdict, f"slope {number(float(slope))} over {len(x)} settings")
+    weights = (x - x.mean()) / float(np.sum((x - x.mean()) ** 2))  # of the means in the slope
+    falls = slope + 2.0 * float(np.linalg.norm(weights * errors)) < 0
+    if explained >= fit and slope > 0:
+        verdict: Answer = "holds"
+    else:
+        verdict = "open" if noise_only and not falls else "fails"
+    detail = f"slope {number(float(slope))} over {len(x)} settings from {x[0]:g} to {x[-1]:g}"
+    return Finding(explained, verdict, detail)
 
 
 def _words(found: Interval) -> str:

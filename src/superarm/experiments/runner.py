@@ -50,13 +50,18 @@ class Work:
     store: Store
 
     def cells(self) -> list[Cell]:
-        """All runs of the plan; the largest settings first, so that no worker is left with one at the end."""
-        return [
+        """All runs of the plan, the largest settings first: no worker is left with one at the end.
+
+        Seed 0 of all comes before the rest, so that workers compile different programs, and find those of the
+        others in the cache.
+        """
+        cells = [
             Cell(setting.name, policy, seed)
             for setting in reversed(self.plan.settings)
             for policy in setting.policies
             for seed in range(self.plan.repetitions(setting, self.seeds))
         ]
+        return sorted(cells, key=lambda cell: cell.seed > 0)
 
     def fingerprints(self) -> dict[str, str]:
         """What marks the rows of each setting."""

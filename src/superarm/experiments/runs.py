@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 Vector: TypeAlias = "np.ndarray[Any, Any]"
 Seeds: TypeAlias = "pd.Series[float]"  # one number per seed, indexed by seed
 Quantity: TypeAlias = "Callable[[Runs], Seeds]"
+Points: TypeAlias = "Callable[[Runs], dict[float, Seeds]]"  # x -> one number per seed
 
 
 @dataclass(frozen=True)
@@ -76,11 +77,6 @@ class Runs:
             raise MissingRuns(f"{policy} in {setting} is not run at this scale")
         return rows
 
-    def sweep(self, policy: str, low: float = -math.inf, high: float = math.inf) -> dict[float, Seeds]:
-        """Return x -> total regret per seed, for the settings with low <= x <= high, in rising order."""
-        names = {x: name for name, x in self.axis.items() if x is not None and low <= x <= high}
-        return {x: total(names[x], policy)(self) for x in sorted(names)}
-
 
 def total(setting: str, policy: str, *, column: str = "regret", first: int = 1, last: int = 0) -> Quantity:
     """Sum a column over rounds first ... last (0: to the end), per seed."""
@@ -103,6 +99,16 @@ def share(setting: str, policy: str, *, last: int) -> Quantity:
     value = total(setting, policy, column="value", last=last)
     best = total(setting, policy, column="best", last=last)
     return lambda runs: value(runs) / best(runs)
+
+
+def sweep(policy: str, *, last: int = 0, low: float = -math.inf, high: float = math.inf) -> Points:
+    """Total regret over rounds 1 ... last (0: to the end) at every x in [low, high], in rising order of x."""
+
+    def points(runs: Runs) -> dict[float, Seeds]:
+        names = {x: name for name, x in runs.axis.items() if x is not None and low <= x <= high}
+        return {x: total(names[x], policy, last=last)(runs) for x in sorted(names)}
+
+    return points
 
 
 def _window(rows: pd.DataFrame, first: int, last: int) -> pd.DataFrame:

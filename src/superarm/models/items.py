@@ -8,6 +8,7 @@ from typing import ClassVar
 import jax
 import jax.numpy as jnp
 
+from superarm.models.beta import beta_draws
 from superarm.precision import FLOAT
 from superarm.types import Array, Event, Spec, State, Width, pytree
 from superarm.widths.counts import count_widths
@@ -51,8 +52,8 @@ class ItemBeta:
     def deviations(self, key: Array, num: int, joint: bool) -> Array:
         """(num, n) independent draws of the probabilities, less their mean."""
         keys = jax.random.split(key, num)
-        draw = jax.vmap(lambda one: jax.random.beta(one, self.wins, self.losses, dtype=FLOAT))
-        return draw(keys) - self.mean[None]
+        draws = jax.vmap(beta_draws, in_axes=(0, None, None))(keys, self.wins, self.losses)
+        return draws - self.mean[None]
 
 
 @pytree

@@ -14,12 +14,13 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 from scipy.special import stdtrit
 
+from superarm.experiments.runs import Runs, sweep
+
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
     from superarm.experiments.experiment import Figure as Layout
-    from superarm.experiments.runs import Runs
 
 # Okabe & Ito (2008), Color Universal Design; black is kept for the optimum.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#F0E442")
@@ -111,7 +112,7 @@ def _return(axes: Axes, runs: Runs) -> None:
 def _sweep(axes: Axes, runs: Runs) -> None:
     """Total regret against x, with error bars."""
     for index, policy in enumerate(runs.table["policy"].unique()):
-        points = runs.sweep(str(policy))
+        points = sweep(str(policy))(runs)
         values = [totals.to_numpy() for totals in points.values()]
         axes.errorbar(
             list(points),

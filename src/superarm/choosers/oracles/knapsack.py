@@ -124,7 +124,7 @@ def knapsack(weights: Any, capacity: float, *, method: str = "exact") -> Knapsac
     if not leaf.size:
         raise ValueError(f"{where}: weights must not be empty, got shape {leaf.shape}")
     checks.nonnegative(where, "weights", leaf)
-    room = checks.positive(where, "capacity", capacity)
+    room = checks.positive(where, "capacity", checks.matrix(where, "capacity", capacity, ()))
     if leaf.min() > room:
         must = f"capacity must be at least the smallest weight, {leaf.min():g}"
         raise ValueError(f"{where}: {must}, got {room:g}")

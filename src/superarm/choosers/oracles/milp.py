@@ -122,7 +122,7 @@ def _bound(where: str, name: str, value: Any, count: int, default: float) -> Any
 def _best(
     scores: NDArray, rows: NDArray, low: NDArray, high: NDArray, *, time_limit: float | None = None
 ) -> NDArray | None:
-    """The indices where the best x is 1; None when no x satisfies the constraints, or none is found in time."""
+    """The indices where the best x is 1; None when no x satisfies the constraints, or none was found."""
     if not scores.size:
         return np.zeros(0, np.int64) if np.all(low <= 0) and np.all(high >= 0) else None
     options: Any = {"mip_rel_gap": 0.0} | ({} if time_limit is None else {"time_limit": time_limit})

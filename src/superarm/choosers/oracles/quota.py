@@ -173,17 +173,20 @@ def _refuse_infeasible(where: str, counts: Counts, size: int, low: Counts, high:
 
 
 def _shelves(groups: Counts, size: int, low: Counts, high: Counts) -> tuple[Shelf, ...]:
-    """Groups sorted onto shelves by powers of two, so that padding at most doubles the arms looked at."""
+    """Groups sorted onto shelves by powers of four: padding looks at no more than four times the arms.
+
+    Every shelf is compiled on its own, and powers of two would be twice as many.
+    """
     counts = np.bincount(groups)
     high = np.minimum(high, size - low.sum() + low)
     arms = np.split(np.argsort(groups, kind="stable"), np.cumsum(counts)[:-1])
-    shelf_of = np.where(high > 0, np.ceil(np.log2(np.maximum(counts, 1))), -1)
+    shelf_of = np.where(high > 0, np.ceil(np.log2(np.maximum(counts, 1)) / 2), -1)
     used = np.unique(shelf_of[high > 0])
     return tuple(_shelf(arms, np.flatnonzero(shelf_of == one), low, high) for one in used)
 
 
 def _shelf(arms: list[Counts], groups: Counts, low: Counts, high: Counts) -> Shelf:
-    # As wide as its largest group, not as the power of two: groups of one size are not padded at all.
+    # As wide as its largest group, not as the power of four: groups of one size are not padded at all.
     members: Any = np.full((groups.size, max(arms[group].size for group in groups)), -1, np.int32)
     for row, group in enumerate(groups):
         members[row, : arms[group].size] = arms[group]

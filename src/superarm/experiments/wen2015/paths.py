@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -9,7 +10,7 @@ from typing import Any
 
 from superarm.experiments import rules
 from superarm.experiments.experiment import Experiment, Figure, Plan, Setting
-from superarm.experiments.runs import per_round, total
+from superarm.experiments.runs import Points, Quantity, per_round, sweep, total
 
 POLICY = "CombLinTS"
 
@@ -82,7 +83,7 @@ def _default_plan(scale: str) -> Plan:
         return Plan((_setting("toy", TINY),), TINY_EPISODES, TINY_SEEDS, reduced=TINY_WORDS)
     default = (_setting("m30-d200", DEFAULT),)
     if scale == "quick":
-        return Plan(default, EPISODES, seeds=20, reduced=f"20 of {REPETITIONS} repetitions")
+        return Plan(default, EPISODES, seeds=40, reduced=f"40 of {REPETITIONS} repetitions")
     return Plan(default, EPISODES, REPETITIONS)
 
 
@@ -116,9 +117,14 @@ def _policy(parameters: Mapping[str, float], world: Any) -> Any:
     return comb_lin_ts(world.oracle, prior_scale=parameters["prior_scale"], noise=parameters["noise"])
 
 
-def _at(name: str) -> Any:
+def _at(name: str) -> Quantity:
     """Total regret of 150 episodes in a setting."""
     return total(name, POLICY, last=EPISODES)
+
+
+def _sweep(low: float = 0.0, high: float = math.inf) -> Points:
+    """Total regret of 150 episodes over the values of a sweep."""
+    return sweep(POLICY, last=EPISODES, low=low, high=high)
 
 
 LONGEST_PATH = Experiment(
@@ -147,13 +153,13 @@ SIZE = Experiment(
         "m",
         paper=(*range(10, 101, 10), 250),
         quick=(10, 20, 30, 40),
-        smoke=(2, 4, 6),
-        quick_seeds=6,
+        smoke=(3, 4),
+        quick_seeds=20,
         few={250: 50},
         reduced=f"50 of {REPETITIONS} repetitions at m = 250",
     ),
     claims=(
-        rules.linear("R(150) grows linearly in m from 10 to 100", POLICY, high=100),
+        rules.linear("R(150) grows linearly in m from 10 to 100", _sweep(high=100)),
         rules.within("R(150) = 6.56e4 at m = 250", _at("m250"), 6.56e4, relative=0.05),
         rules.ratio_within(
             "R(150) at m = 250 is 4.2 times the default case's", _at("m250"), _at("m30"), 4.2, relative=0.05
@@ -167,9 +173,9 @@ DIM = Experiment(
     title="Longest path with more features: regret against the dimension d",
     reference="Wen, Kveton & Ashkan (2015), figure 1(b)",
     plan=Sweep(
-        "dim", "d", paper=range(10, 511, 50), quick=(10, 60, 110, 160), smoke=(10, 20, 30), quick_seeds=6
+        "dim", "d", paper=range(10, 511, 50), quick=(10, 60, 110, 160), smoke=(10, 20), quick_seeds=20
     ),
-    claims=(rules.linear("R(150) grows linearly in d from 10 to 510", POLICY),),
+    claims=(rules.linear("R(150) grows linearly in d from 10 to 510", _sweep()),),
     figure=Figure("sweep", "dimension d of the features", "Bayes cumulative regret R(150)"),
 )
 
@@ -181,12 +187,12 @@ NOISE = Experiment(
         "noise",
         "sigma",
         paper=[10.0**power for power in range(-7, 5)],
-        quick=(1e-7, 1e-3, 1e-1, 1.0, 1e1, 1e4),
-        smoke=(1e-7, 1.0, 1e4),
-        quick_seeds=6,
+        quick=(1e-7, 1e-3, 1e-1, 1.0, 1e2, 1e4),
+        smoke=(1e-7, 1.0),
+        quick_seeds=20,
     ),
     claims=(
-        rules.flat("R(150) stays the same over a wide range of sigma", POLICY, reference=1.0, decades=4),
+        rules.flat("R(150) stays the same over a wide range of sigma", _sweep(), reference=1.0, decades=4),
         rules.below("R(150) is larger when sigma is too small, 1e-7", _at("sigma1"), _at("sigma1e-07")),
         rules.below("R(150) is larger when sigma is too large, 1e4", _at("sigma1"), _at("sigma10000")),
         rules.finite("no number is NaN at any sigma"),
@@ -203,17 +209,13 @@ PRIOR = Experiment(
         "lambda",
         paper=[10.0**power for power in range(-2, 6)],
         quick=(1e-2, 1.0, 1e1, 1e2, 1e5),
-        smoke=(1e-2, 1e1, 1e5),
-        quick_seeds=6,
+        smoke=(1e-2, 1e1),
+        quick_seeds=20,
     ),
     claims=(
         rules.below("R(150) is larger when lambda is too small, 0.01", _at("lambda10"), _at("lambda0.01")),
         rules.none_worse(
-            "R(150) is no larger when lambda is too large, up to 1e5",
-            POLICY,
-            reference=10.0,
-            low=10.0,
-            high=1e5,
+            "R(150) is no larger when lambda is too large, up to 1e5", _sweep(low=10.0), reference=10.0
         ),
         rules.finite("no number is NaN at any lambda"),
     ),
