@@ -49,9 +49,9 @@ def test_unseen_items_come_first_and_stay_finite():
 
 def test_thompson_scales_the_best_of_m_draws():
     key = jax.random.key(3)
-    one = beliefs().deviations(key, 5, False)
+    five = beliefs().draws(key, np.asarray(1.0), 5, False)
     scores = Thompson(scale=np.asarray(0.5), draws=5, joint=False).scores(key, beliefs(), jnp.int64(0))
-    np.testing.assert_allclose(scores, beliefs().mean + 0.5 * one.max(axis=0), rtol=1e-12)
+    np.testing.assert_allclose(scores, beliefs().mean + 0.5 * (five.max(axis=0) - beliefs().mean), rtol=1e-12)
 
 
 def test_thompson_draws_have_the_beliefs_moments():
@@ -65,7 +65,7 @@ def test_beta_beliefs_have_beta_moments():
     belief = ItemBeta(wins=jnp.asarray([3.0, 1.0]), losses=jnp.asarray([2.0, 1.0]))
     np.testing.assert_allclose(belief.mean, [0.6, 0.5])
     np.testing.assert_allclose(belief.norms() ** 2, [3 * 2 / (25 * 6), 1 / 12])
-    draws = belief.deviations(jax.random.key(1), 20_000, True) + belief.mean[None]
+    draws = belief.draws(jax.random.key(1), np.asarray(1.0), 20_000, True)
     np.testing.assert_allclose(draws.mean(axis=0), belief.mean, atol=0.01)
     np.testing.assert_allclose(draws.std(axis=0), belief.norms(), rtol=0.03)
 

@@ -155,7 +155,7 @@ def test_draws_have_the_posterior_covariance(width):
     record = run(model_of(), width, blocks_of(np.random.default_rng(5), 2, 3))
     with jax.enable_x64(True):
         features = jnp.asarray(np.random.default_rng(6).normal(size=(4, DIM)))
-        draws = np.asarray(width.deviations(record.factor, jax.random.key(0), features, 40_000))
+        draws = np.asarray(width.deviations(record.factor, jax.random.key(0), 40_000) @ features.T)
         expected = np.asarray(width.covariance(record.factor, features))
     scale = np.sqrt(np.outer(np.diag(expected), np.diag(expected)))
     np.testing.assert_allclose(np.cov(draws.T) / scale, expected / scale, atol=0.03)

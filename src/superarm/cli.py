@@ -134,7 +134,7 @@ def list_command(out: From = Path("results"), as_json: Json = False) -> None:
 
 @app.command("run")
 @guarded
-def run_command(  # noqa: PLR0917  (Typer passes them by name)
+def run_command(
     ids: Ids = None,
     all_of_them: Annotated[bool, typer.Option("--all", help="Run every experiment.")] = False,
     scale: Annotated[str, typer.Option(help="smoke, quick or paper.")] = "quick",

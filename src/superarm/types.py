@@ -147,8 +147,8 @@ class Beliefs(Protocol):
     def norms(self) -> Array:
         """(n,) one standard deviation, or the width in a confidence bound."""
 
-    def deviations(self, key: Array, num: int, joint: bool) -> Array:
-        """(num, n) random departures from the mean, correlated over arms when `joint`."""
+    def draws(self, key: Array, scale: Array, num: int, joint: bool) -> Array:
+        """(num, n) random scores, `scale` times as far from the mean, correlated over arms when `joint`."""
 
 
 class Width(Protocol):
@@ -166,8 +166,8 @@ class Width(Protocol):
     def covariance(self, factor: Any, features: Array) -> Array:
         """(n, n) covariance of the scores of the features (n, d)."""
 
-    def deviations(self, factor: Any, key: Array, features: Array, num: int) -> Array:
-        """(num, n) joint draws of the scores' departures from their mean."""
+    def deviations(self, factor: Any, key: Array, num: int) -> Array:
+        """(num, d) draws of the parameters' departure from their mean."""
 
 
 class Model(Protocol):

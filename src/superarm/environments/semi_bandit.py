@@ -45,22 +45,15 @@ Weights = GaussianWeights | BernoulliWeights
 
 def semi_bandit(key: Array, weights: Weights, means: Array, decision: Decision, optimum: Choice) -> Outcome:
     """Return the outcome of a decision when the items' expected weights are means (n,)."""
-    feedback, reward, value = _earn(key, weights, means, decision.items, decision.mask)
-    _, best_reward, best = _earn(key, weights, means, optimum.items, optimum.mask)
+    slots = decision.items.shape[0]
+    items = jnp.maximum(jnp.concatenate([decision.items, optimum.items]), 0)
+    expected = means[items]
+    drawn = weights.draw(key, items, expected)  # decision and optimum together: one call of the generator
     return Outcome(
-        feedback=feedback,
+        feedback=drawn[:slots],
         observed=decision.mask,
-        reward=reward,
-        value=value,
-        best=best,
-        best_reward=best_reward,
+        reward=jnp.sum(drawn[:slots], where=decision.mask),
+        value=jnp.sum(expected[:slots], where=decision.mask),
+        best=jnp.sum(expected[slots:], where=optimum.mask),
+        best_reward=jnp.sum(drawn[slots:], where=optimum.mask),
     )
-
-
-def _earn(
-    key: Array, weights: Weights, means: Array, items: Array, mask: Array
-) -> tuple[Array, Array, Array]:
-    """Return the weights of items (k,), and the realized and the expected sum over `mask`."""
-    index = jnp.maximum(items, 0)
-    drawn = weights.draw(key, index, means[index])
-    return drawn, jnp.sum(drawn, where=mask), jnp.sum(means[index], where=mask)

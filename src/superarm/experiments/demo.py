@@ -17,17 +17,20 @@ from superarm.simulate import compare
 
 ROUNDS = 150
 SEEDS = 4
-SIZE, DIM = 10, 20
+SIZE, DIM = 10, 40
+THETA_SCALE, NOISE = 0.3, 3.0  # so noisy that exploring pays
 EXPERIMENT = "wen2015/longest-path"
+REPETITIONS = 20
 
 
 def compare_policies(*, rounds: int = ROUNDS, seeds: int = SEEDS, workers: int | None = None) -> Any:
-    """Compare five policies on a grid of 10 x 10 with 20 features."""
-    world = longest_path(size=SIZE, dim=DIM, theta_scale=1.0, noise=1.0)
+    """Compare five policies on a grid of 10 x 10 with 40 features; the linear ones know prior and noise."""
+    world = longest_path(size=SIZE, dim=DIM, theta_scale=THETA_SCALE, noise=NOISE)
+    known: dict[str, Any] = {"prior_scale": THETA_SCALE, "noise": NOISE}
     policies = {
-        "CombLinTS": superarm.comb_lin_ts(world.oracle),
-        "CombLinUCB": superarm.comb_lin_ucb(world.oracle, radius=1.0),
-        "epsilon-greedy": superarm.epsilon_greedy(world.oracle, epsilon=0.1),
+        "CombLinTS": superarm.comb_lin_ts(world.oracle, **known),
+        "CombLinUCB": superarm.comb_lin_ucb(world.oracle, radius=1.0, **known),
+        "epsilon-greedy": superarm.epsilon_greedy(world.oracle, epsilon=0.1, **known),
         "CombUCB1": superarm.comb_ucb1(world.oracle),
         "uniform": superarm.uniform(world.oracle),
     }
@@ -48,7 +51,7 @@ def demo(
     figure = out / "comparison"
     save(plot(result.table, title="Five policies on a small longest path"), figure)
     say(f"Figure of wen2015: {EXPERIMENT}, {scale} scale ...")
-    summary = run(EXPERIMENT, scale=scale, out=out, workers=workers, progress=progress)
+    summary = run(EXPERIMENT, scale=scale, seeds=REPETITIONS, out=out, workers=workers, progress=progress)
     page = out / "index.html"
     content = build_page(
         [(summary, out / EXPERIMENT / scale)], title="superarm: demo", panels=[_panel(result, figure)]

@@ -107,12 +107,14 @@ class Figure:
         x_label: words of the horizontal axis.
         y_label: words of the vertical axis.
         log_x: logarithmic horizontal axis.
+        log_y: logarithmic vertical axis.
     """
 
     layout: str
     x_label: str
     y_label: str
     log_x: bool = False
+    log_y: bool = False
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from superarm.types import Array, Beliefs, pytree, static
 @pytree
 @dataclass(frozen=True)
 class Thompson:
-    """Score mean + scale * (the best of `draws` deviations).
+    """Score by the best of `draws` draws.
 
     Args:
         scale: multiplies the standard deviation; 1 is posterior sampling.
@@ -26,5 +26,4 @@ class Thompson:
 
     def scores(self, key: Array, beliefs: Beliefs, count: Array) -> Array:
         """(n,) drawn scores."""
-        deviations = beliefs.deviations(key, self.draws, self.joint)
-        return beliefs.mean + self.scale * jnp.max(deviations, axis=0)
+        return jnp.max(beliefs.draws(key, self.scale, self.draws, self.joint), axis=0)

@@ -26,9 +26,10 @@ class ItemGaussian:
         """(n,) 1 / sqrt(counts)."""
         return count_widths(self.counts)
 
-    def deviations(self, key: Array, num: int, joint: bool) -> Array:
+    def draws(self, key: Array, scale: Array, num: int, joint: bool) -> Array:
         """(num, n) independent Gaussian draws: items share nothing, so joint draws are the same."""
-        return self.norms()[None] * jax.random.normal(key, (num, self.mean.shape[0]), FLOAT)
+        normals = jax.random.normal(key, (num, self.mean.shape[0]), FLOAT)
+        return self.mean[None] + (scale * self.norms())[None] * normals
 
 
 @pytree
@@ -49,11 +50,12 @@ class ItemBeta:
         total = self.wins + self.losses
         return jnp.sqrt(self.wins * self.losses / (total**2 * (total + 1.0)))
 
-    def deviations(self, key: Array, num: int, joint: bool) -> Array:
-        """(num, n) independent draws of the probabilities, less their mean."""
+    def draws(self, key: Array, scale: Array, num: int, joint: bool) -> Array:
+        """(num, n) independent draws of the probabilities."""
         keys = jax.random.split(key, num)
         draws = jax.vmap(beta_draws, in_axes=(0, None, None))(keys, self.wins, self.losses)
-        return draws - self.mean[None]
+        mean = self.mean[None]
+        return mean + scale * (draws - mean)
 
 
 @pytree

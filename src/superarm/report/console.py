@@ -74,25 +74,28 @@ def _bar(title: str, console: Console) -> Iterator[Callable[[int, int], None]]:
         TimeRemainingColumn(),
     )
     with Progress(*columns, console=console) as bar:
-        task = bar.add_task(escape(title), total=None)
+        task = bar.add_task(escape(title), total=None, start=False)
 
         def advance(done: int, rounds: int) -> None:
+            bar.start_task(task)  # time counts from the first call; later ones change nothing
             bar.update(task, completed=done, total=rounds)
 
         yield advance
 
 
 def _lines(title: str, console: Console) -> Callable[[int, int], None]:
-    started = last = time.monotonic()
+    started = last = 0.0
 
     def advance(done: int, rounds: int) -> None:
-        nonlocal last
+        nonlocal started, last
         now = time.monotonic()
+        started, last = started or now, last or now
         if done and (now - last >= LINE_SECONDS or done == rounds):
             last = now
-            left = (now - started) * (rounds - done) / done
-            console.print(
-                escape(f"{title}: {done} of {rounds} rounds, about {left:.0f} s left"), highlight=False
-            )
+            line = f"{title}: {done} of {rounds} rounds"
+            # Before that, most of the time went into compiling.
+            if rounds > done >= 0.05 * rounds:
+                line += f", about {(now - started) * (rounds - done) / done:.0f} s left"
+            console.print(escape(line), highlight=False)
 
     return advance

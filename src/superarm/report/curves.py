@@ -57,8 +57,8 @@ def draw(layout: Layout, runs: Runs, *, title: str = "", note: str = "") -> Figu
     """Draw an experiment as its paper does; `note` stands below, in small print."""
     with _blank(title, note) as (figure, axes):
         {"regret": _regret, "sweep": _sweep, "return": _return}[layout.layout](axes, runs)
-        if layout.log_x:
-            axes.set_xscale("log")
+        axes.set_xscale("log" if layout.log_x else "linear")
+        axes.set_yscale("log" if layout.log_y else "linear")
         _finish(axes, layout.x_label, layout.y_label)
     return figure
 
@@ -86,7 +86,8 @@ def _blank(title: str, note: str = "") -> Iterator[tuple[Figure, Axes]]:
 def _finish(axes: Axes, x_label: str, y_label: str) -> None:
     axes.set_xlabel(x_label)
     axes.set_ylabel(y_label)
-    axes.set_ylim(bottom=0.0)
+    if axes.get_yscale() == "linear":
+        axes.set_ylim(bottom=0.0)
     if axes.get_xscale() == "linear":
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     if axes.get_legend_handles_labels()[0]:

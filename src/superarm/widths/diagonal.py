@@ -57,7 +57,7 @@ class Diagonal:
         """(n, n) sum_j x_ij x_kj / precision_j."""
         return (features / factor.precision[None]) @ features.T
 
-    def deviations(self, factor: DiagonalFactor, key: Array, features: Array, num: int) -> Array:
-        """(num, n) scores of `num` parameters drawn from the diagonal Gaussian around 0."""
+    def deviations(self, factor: DiagonalFactor, key: Array, num: int) -> Array:
+        """(num, d) draws from the diagonal Gaussian around 0."""
         normals = jax.random.normal(key, (num, factor.precision.shape[0]), FLOAT)
-        return (normals / jnp.sqrt(factor.precision)[None]) @ features.T
+        return normals / jnp.sqrt(factor.precision)[None]

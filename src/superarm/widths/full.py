@@ -7,8 +7,8 @@ taken in by one factorization:
 
     Sigma_new = S (I + V'V)^-1 S',   V = X S.
 
-Three exact forms, chosen by shape: Potter's closed form for one row (Potter & Stern, 1963), a QR of the
-k x d block for few rows, and a QR of the stacked (d + k) x d array for many.
+Three exact forms, chosen by shape: Potter's closed form for one row (Potter & Stern, 1963), its like for few
+rows by a QR of a (d + k) x k array, and a QR of a (d + k) x d array for many.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from dataclasses import dataclass
 
 import jax
 import jax.numpy as jnp
+from jax.scipy.linalg import solve_triangular
 
 from superarm.precision import FLOAT
 from superarm.types import Array, pytree
@@ -65,10 +66,10 @@ class Full:
         whitened = features @ factor.root
         return whitened @ whitened.T
 
-    def deviations(self, factor: FullFactor, key: Array, features: Array, num: int) -> Array:
-        """(num, n) scores x' (theta - mean) of `num` parameters drawn from N(0, Sigma)."""
+    def deviations(self, factor: FullFactor, key: Array, num: int) -> Array:
+        """(num, d) draws from N(0, Sigma)."""
         normals = jax.random.normal(key, (num, factor.root.shape[0]), FLOAT)
-        return (normals @ factor.root.T) @ features.T
+        return normals @ factor.root.T
 
 
 def _one_row(root: Array, whitened: Array, residual: Array) -> tuple[Array, Array, Array]:
@@ -81,29 +82,31 @@ def _one_row(root: Array, whitened: Array, residual: Array) -> tuple[Array, Arra
 
 
 def _few_rows(root: Array, whitened: Array, residual: Array) -> tuple[Array, Array, Array]:
-    """V' = Q T (thin), R'R = I + T T' from a QR of [I; T'], S_new = S + S Q (R^-1 - I) Q'."""
-    num_rows = whitened.shape[0]
-    basis, triangle = jnp.linalg.qr(whitened.T)  # (d, k), (k, k)
-    corner, target, gain = _stacked_qr(triangle.T, residual)
+    """QR of [V'; I] = [Q; P] R, so P = R^-1 and (I + V'V)^-1 = I - Q Q' = F F' with F = I - Q (I + P')^-1 Q'.
+
+    Every factor is bounded by 1, whatever the noise; S_new = S F.
+    """
+    num_rows, dim = whitened.shape
     identity = jnp.eye(num_rows, dtype=FLOAT)
-    inverse = jax.scipy.linalg.solve_triangular(corner, identity)
-    spread = root @ basis  # S Q, (d, k)
-    new_root = root + (spread @ (inverse - identity)) @ basis.T
-    return new_root, spread @ (inverse @ target), gain
+    basis, triangle = jnp.linalg.qr(jnp.concatenate([whitened.T, identity]))
+    basis = basis * jnp.sign(jnp.diagonal(triangle))[None]  # as if the diagonal of R were positive
+    upper, lower = basis[:dim], basis[dim:]  # Q, P
+    spread = root @ upper
+    new_root = root - spread @ solve_triangular(identity + lower, upper.T, trans=1)
+    return new_root, spread @ (lower.T @ residual), _log_det(triangle)
 
 
 def _many_rows(root: Array, whitened: Array, residual: Array) -> tuple[Array, Array, Array]:
-    """R'R = I + V'V from a QR of [I; V], S_new = S R^-1."""
-    corner, target, gain = _stacked_qr(whitened, residual)
-    new_root = jax.lax.linalg.triangular_solve(corner, root, left_side=False, lower=False)
-    return new_root, new_root @ target, gain
+    """R'R = I + V'V from a QR of [I, 0; V, r], which leaves R^-T V'r in the last column; S_new = S R^-1."""
+    dim = root.shape[0]
+    top = jnp.eye(dim, dim + 1, dtype=FLOAT)
+    bottom = jnp.concatenate([whitened, residual[:, None]], axis=1)
+    stacked = jnp.linalg.qr(jnp.concatenate([top, bottom]), mode="r")
+    triangle, target = stacked[:dim, :dim], stacked[:dim, dim]
+    new_root = jax.lax.linalg.triangular_solve(triangle, root, left_side=False, lower=False)
+    return new_root, new_root @ target, _log_det(triangle)
 
 
-def _stacked_qr(block: Array, residual: Array) -> tuple[Array, Array, Array]:
-    """QR of [I, 0; block, residual]: R with R'R = I + block'block, R^-T block' residual, log det R'R."""
-    num_columns = block.shape[1]
-    top = jnp.eye(num_columns, num_columns + 1, dtype=FLOAT)
-    bottom = jnp.concatenate([block, residual[:, None]], axis=1)
-    triangle = jnp.linalg.qr(jnp.concatenate([top, bottom]), mode="r")[:num_columns]
-    corner = triangle[:, :num_columns]
-    return corner, triangle[:, num_columns], 2.0 * jnp.sum(jnp.log(jnp.abs(jnp.diagonal(corner))))
+def _log_det(triangle: Array) -> Array:
+    """() log det R'R."""
+    return 2.0 * jnp.sum(jnp.log(jnp.abs(jnp.diagonal(triangle))))

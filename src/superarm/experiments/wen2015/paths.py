@@ -154,7 +154,7 @@ SIZE = Experiment(
         paper=(*range(10, 101, 10), 250),
         quick=(10, 20, 30, 40),
         smoke=(3, 4),
-        quick_seeds=20,
+        quick_seeds=10,
         few={250: 50},
         reduced=f"50 of {REPETITIONS} repetitions at m = 250",
     ),
@@ -173,7 +173,7 @@ DIM = Experiment(
     title="Longest path with more features: regret against the dimension d",
     reference="Wen, Kveton & Ashkan (2015), figure 1(b)",
     plan=Sweep(
-        "dim", "d", paper=range(10, 511, 50), quick=(10, 60, 110, 160), smoke=(10, 20), quick_seeds=20
+        "dim", "d", paper=range(10, 511, 50), quick=(10, 60, 110, 160), smoke=(10, 20), quick_seeds=10
     ),
     claims=(rules.linear("R(150) grows linearly in d from 10 to 510", _sweep()),),
     figure=Figure("sweep", "dimension d of the features", "Bayes cumulative regret R(150)"),
@@ -187,9 +187,9 @@ NOISE = Experiment(
         "noise",
         "sigma",
         paper=[10.0**power for power in range(-7, 5)],
-        quick=(1e-7, 1e-3, 1e-1, 1.0, 1e2, 1e4),
+        quick=(1e-7, 1e-4, 1e-2, 1.0, 1e2, 1e4),
         smoke=(1e-7, 1.0),
-        quick_seeds=20,
+        quick_seeds=10,
     ),
     claims=(
         rules.flat("R(150) stays the same over a wide range of sigma", _sweep(), reference=1.0, decades=4),
@@ -197,7 +197,9 @@ NOISE = Experiment(
         rules.below("R(150) is larger when sigma is too large, 1e4", _at("sigma1"), _at("sigma10000")),
         rules.finite("no number is NaN at any sigma"),
     ),
-    figure=Figure("sweep", "noise sigma of the algorithm", "Bayes cumulative regret R(150)", log_x=True),
+    figure=Figure(
+        "sweep", "noise sigma of the algorithm", "Bayes cumulative regret R(150)", log_x=True, log_y=True
+    ),
 )
 
 PRIOR = Experiment(
@@ -210,7 +212,7 @@ PRIOR = Experiment(
         paper=[10.0**power for power in range(-2, 6)],
         quick=(1e-2, 1.0, 1e1, 1e2, 1e5),
         smoke=(1e-2, 1e1),
-        quick_seeds=20,
+        quick_seeds=10,
     ),
     claims=(
         rules.below("R(150) is larger when lambda is too small, 0.01", _at("lambda10"), _at("lambda0.01")),
