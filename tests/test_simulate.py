@@ -75,6 +75,21 @@ def test_a_grid_of_hyperparameters_compiles_once():
     assert len(rollout._CHUNKS) == before + 1
 
 
+def test_further_seeds_compile_nothing():
+    """Neither the rounds nor the world: else time and memory would grow with the seeds."""
+    world = longest_path(size=3, dim=5)
+    policy = superarm.comb_lin_ts(world.oracle)
+    rollout.run_seed(policy, world, rounds=70, seed=0)
+    compiled = []
+    jax.monitoring.register_event_duration_secs_listener(
+        lambda event, seconds, **_: compiled.append(event) if "backend_compile" in event else None
+    )
+    rollout.run_seed(policy, world, rounds=130, seed=1)
+    assert not compiled
+    rollout.run_seed(policy, longest_path(size=3, dim=6), rounds=1, seed=0)
+    assert compiled
+
+
 def test_host_oracles_give_what_native_ones_give():
     """The same problem through a native oracle and a user's NumPy function: same sets, same rewards."""
 

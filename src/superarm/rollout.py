@@ -19,7 +19,7 @@ import pandas as pd
 
 from superarm.policy import Policy, decide
 from superarm.precision import double
-from superarm.types import Array, Decision, Environment, Event, Offer, Outcome, State, pytree
+from superarm.types import Array, Decision, Environment, Event, Offer, Outcome, Spec, State, pytree
 from superarm.workers import OnRounds
 
 CHUNK = 64  # rounds per compiled call: dispatch is lost in it, and progress still moves
@@ -75,10 +75,13 @@ def run_seed(
     """
     environment.check()
     keys = _keys(seed)
-    world = environment.init(keys.world)
+    spec, native = environment.spec, policy.native and environment.native
+    # Compiled as a whole: run piece by piece, an oracle's loop would be compiled anew for every seed.
+    world = _init_world(environment, keys.world) if environment.native else environment.init(keys.world)
+    state = _init_state(policy, keys.init, spec) if policy.native else policy.init(keys.init, spec)
     # Copied, since chunks take over the state's buffers and a fresh state may use one twice.
-    state = jax.tree.map(jnp.array, policy.init(keys.init, environment.spec))
-    step = _compiled_chunks if policy.native and environment.native else _stepped_chunks
+    state = jax.tree.map(jnp.array, state)
+    step = _compiled_chunks if native else _stepped_chunks
     traces: list[Trace] = []
     seconds: list[np.ndarray[Any, Any]] = []
     start = 0
@@ -99,6 +102,16 @@ def run_seed(
     frame = _table(traces, np.concatenate(seconds), seed, record_every, keep_items)
     frame.attrs["compile_seconds"] = compile_seconds
     return frame
+
+
+@jax.jit
+def _init_world(environment: Environment, key: Array) -> Any:
+    return environment.init(key)
+
+
+@partial(jax.jit, static_argnames=("spec",))
+def _init_state(policy: Policy, key: Array, spec: Spec) -> State:
+    return policy.init(key, spec)
 
 
 def _keys(seed: int) -> Keys:
@@ -201,11 +214,11 @@ def _stepped_chunks(
     policy: Policy, environment: Environment, world: Any, state: State, keys: Keys
 ) -> tuple[Callable[[State, int, int], tuple[State, Trace]], float]:
     """Return a chunk that steps on the host; what can be compiled is, once, at the first round."""
-    offer_of = _offer if environment.native else environment.offer.__func__  # type: ignore[attr-defined]
+    native = environment.native
 
     def one_round(state: State, count: int) -> tuple[State, Trace]:
         key_offer, key_respond, key_select, key_observe = _round_keys(keys, jnp.int64(count))
-        offer = offer_of(environment, world, key_offer)
+        offer = _offer(environment, world, key_offer) if native else environment.offer(world, key_offer)
         key_explore, key_choose = jax.random.split(key_select)
         scores = _scores(policy, state, key_explore, offer.contexts, jnp.int64(count))
         choice = policy.chooser.choose(key_choose, scores, offer.mask)

@@ -241,7 +241,7 @@ class Environment(Protocol):
 
     @property
     def native(self) -> bool:
-        """True when `offer` and `respond` can be traced by JAX; `init` never is."""
+        """True when `init`, `offer` and `respond` can be traced by JAX."""
 
     @property
     def spec(self) -> Spec:

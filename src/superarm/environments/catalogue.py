@@ -34,8 +34,8 @@ class Catalogue:
 
     @property
     def native(self) -> bool:
-        """True: the optimum is found before the first round."""
-        return True
+        """Whether the optimum can be found inside compiled code."""
+        return self.oracle.native
 
     @property
     def spec(self) -> Spec:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -67,7 +66,6 @@ class LongestPath:
         return semi_bandit(key, self.weights, world.means, decision, world.optimum)
 
 
-@partial(jax.jit, static_argnames=("rows", "columns"))
 def _normals(key: Array, rows: int, columns: int) -> Array:
     """(rows, columns) standard normals, drawn in blocks: all at once takes four times the memory."""
     keys = jax.random.split(key, rows)

@@ -43,6 +43,7 @@ class BernoulliWeights:
 Weights = GaussianWeights | BernoulliWeights
 
 
+@jax.jit
 def semi_bandit(key: Array, weights: Weights, means: Array, decision: Decision, optimum: Choice) -> Outcome:
     """Return the outcome of a decision when the items' expected weights are means (n,)."""
     slots = decision.items.shape[0]

@@ -1,0 +1,65 @@
+"""The documentation holds: every example runs, and the public names are what they say."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import pkgutil
+import re
+from pathlib import Path
+
+import jax
+import matplotlib
+import pytest
+
+import superarm
+
+ROOT = Path(__file__).parent.parent
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
+WITH_CODE = [page for page in PAGES if BLOCK.search(page.read_text(encoding="utf-8"))]
+NEEDS_DATA = {"data.md"}
+
+MODULES = [
+    found.name
+    for found in pkgutil.walk_packages(superarm.__path__, "superarm.")
+    if "__main__" not in found.name
+]
+
+
+@pytest.mark.parametrize(
+    "page", [page for page in WITH_CODE if page.name not in NEEDS_DATA], ids=lambda p: p.name
+)
+def test_examples_run(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    matplotlib.use("Agg")
+    names = {"__name__": "__main__"}
+    with jax.numpy_rank_promotion("allow"):
+        for block in BLOCK.findall(page.read_text(encoding="utf-8")):
+            exec(compile(block, str(page), "exec"), names)  # noqa: S102
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_docstring_examples_run(name):
+    module = importlib.import_module(name)
+    assert doctest.testmod(module).failed == 0
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_somewhere(page):
+    for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text(encoding="utf-8")):
+        assert (page.parent / target).exists(), target
+
+
+def test_public_names_are_all_there_is():
+    public = {name for name in vars(superarm) if not name.startswith("_")}
+    modules = {found.name for found in pkgutil.iter_modules(superarm.__path__)}
+    assert set(superarm.__all__) == public - (modules - set(superarm.__all__))
+    for name in superarm.__all__:
+        assert getattr(superarm, name).__doc__
+
+
+def test_everything_public_has_words_and_presets_have_references():
+    for name in superarm.policies.__all__:
+        text = getattr(superarm.policies, name).__doc__
+        assert ">>>" in text, name
