@@ -13,7 +13,8 @@ from superarm.experiments.claims import Verdict
 from superarm.experiments.experiment import Figure
 from superarm.experiments.runs import Runs, interval
 from superarm.experiments.summary import Final, SettingSummary, Summary, Times
-from superarm.report.console import claims_text, progress_of
+from superarm.progress import progress_of
+from superarm.report.console import claims_text
 from superarm.report.curves import COLOURS, MAX_POINTS, draw, plot, save
 from superarm.report.page import Panel, build_page
 

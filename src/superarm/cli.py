@@ -167,7 +167,7 @@ def run_command(
 
 def _run_one(name: str, *, out: Path, **options: Any) -> Summary:
     from superarm.experiments.runner import run
-    from superarm.report.console import progress_of
+    from superarm.progress import progress_of
 
     with progress_of(name, Console(stderr=True)) as progress:
         return run(name, out=out, progress=progress, **options)
@@ -237,7 +237,7 @@ def demo_command(
 ) -> None:
     """Compare five policies, redraw a figure of a paper, and write a page of both; a minute or so."""
     from superarm.experiments.demo import EXPERIMENT, demo
-    from superarm.report.console import progress_of
+    from superarm.progress import progress_of
 
     out.mkdir(parents=True, exist_ok=True)
     with progress_of(EXPERIMENT, Console(stderr=True)) as progress:

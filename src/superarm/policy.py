@@ -98,9 +98,10 @@ class Policy:
 
 def decide(contexts: Array, scores: Array, mask: Array, choice: Choice) -> Decision:
     """Return the decision that takes `choice` among contexts (n, d) with scores (n,)."""
-    index = jnp.maximum(choice.items, 0)
+    items = jnp.asarray(choice.items, jnp.int32)  # oracles of users may answer in another type
+    index = jnp.maximum(items, 0)
     return Decision(
-        items=choice.items,
+        items=items,
         mask=choice.mask,
         features=jnp.where(choice.mask[:, None], contexts[index], 0.0),
         scores=jnp.where(choice.mask, scores[index], 0.0),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -57,8 +57,13 @@ class Result:
         """
         return self.table["best"] - self.table["value"] / factor
 
-    def plot(self, column: str = "regret") -> Figure:
-        """Draw cumulative `column` per policy: mean over seeds, and a 95 % band."""
+    def plot(
+        self, column: str = "regret", *, lines: Mapping[str, Callable[[int], float]] | None = None
+    ) -> Figure:
+        """Draw cumulative `column` per policy: mean over seeds, and a 95 % band.
+
+        `lines` maps labels to functions of the round, drawn beside the curves: a bound of `superarm.bounds`.
+        """
         from superarm.report.curves import plot
 
-        return plot(self.table, column)
+        return plot(self.table, column, lines=lines)

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from rich.console import Console
 
 from superarm import checks
 from superarm.policy import Policy
-from superarm.progress import progress_bar
+from superarm.progress import progress_of
 from superarm.result import Result
 from superarm.rollout import SimulationError, run_seed
 from superarm.types import Environment
@@ -98,9 +100,16 @@ def compare(
         for policy in policies.values()
         for seed in chosen
     ]
-    with progress_bar("simulate", rounds * len(jobs), shown=progress) as advance:
-        frames = dict(run_jobs(_run_job, jobs, workers=workers, progress=advance))
+    console, total = Console(stderr=True), rounds * len(jobs)
+    shown = console.is_terminal if progress is None else progress
+    with progress_of("simulate", console) if shown else nullcontext(_silent) as advance:
+        done = run_jobs(_run_job, jobs, workers=workers, progress=lambda rounds: advance(rounds, total))
+        frames = dict(done)
     return Result.of([(labels[index], frames[index]) for index in range(len(jobs))])
+
+
+def _silent(done: int, total: int) -> None:
+    """Report to nobody."""
 
 
 def _seeds(where: str, seeds: int | Sequence[int]) -> list[int]:

@@ -21,7 +21,7 @@ class DownloadError(Exception):
 class _HttpsOnly(urllib.request.HTTPRedirectHandler):
     """Refuses redirects that leave https."""
 
-    def redirect_request(  # noqa: PLR0917 (the signature is the library's)
+    def redirect_request(
         self, req: urllib.request.Request, fp: IO[bytes], code: int, msg: str, headers: Any, newurl: str
     ) -> urllib.request.Request | None:
         """Follow a redirect to https only."""

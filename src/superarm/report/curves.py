@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -38,17 +38,28 @@ STYLE: Any = {
 MAX_POINTS = 500  # per curve: more cannot be seen, and swell the SVG
 
 
-def plot(table: pd.DataFrame, column: str = "regret", *, title: str = "") -> Figure:
+def plot(
+    table: pd.DataFrame,
+    column: str = "regret",
+    *,
+    title: str = "",
+    lines: Mapping[str, Callable[[int], float]] | None = None,
+) -> Figure:
     """Draw cumulative `column` per policy: the mean over seeds and its 95 % band.
 
     Args:
         table: rows with policy, seed, round and `column`, as in `Result.table`.
         column: what to sum up over rounds.
         title: above the axes.
+        lines: label -> function of the round, drawn beside the curves: a theorem's bound, for instance.
     """
     with _blank(title) as (figure, axes):
         for index, (policy, rows) in enumerate(table.groupby("policy", sort=False)):
             _curve(axes, _wide(rows, column).cumsum(), str(policy), index)
+        rounds = np.unique(np.linspace(1, table["round"].max(), 200).astype(int))
+        for index, (label, line) in enumerate((lines or {}).items()):
+            heights = [line(int(one)) for one in rounds]
+            axes.plot(rounds, heights, color="black", linestyle=STYLES[1 + index % 3], label=label)
         _finish(axes, "round", f"cumulative {column.replace('_', ' ')}")
     return figure
 
