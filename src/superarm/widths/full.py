@@ -69,7 +69,7 @@ class Full:
     def deviations(self, factor: FullFactor, key: Array, num: int) -> Array:
         """(num, d) draws from N(0, Sigma)."""
         normals = jax.random.normal(key, (num, factor.root.shape[0]), FLOAT)
-        return normals @ factor.root.T
+        return (factor.root @ normals.T).T
 
 
 def _one_row(root: Array, whitened: Array, residual: Array) -> tuple[Array, Array, Array]:
