@@ -22,9 +22,10 @@ def write_gallery(docs: Path) -> None:
     parts = []
     for summary in find_summaries(docs.parent / "results"):
         reduced = f" Reduced: {summary.reduced}." if summary.reduced else ""
+        scale = f"{summary.scale} scale, {summary.seeds} repetitions.{reduced}"
         parts += [
             f"## {summary.id}",
-            f"{summary.title}. {summary.reference}; {summary.scale} scale, {summary.seeds} repetitions.{reduced}",
+            f"{summary.title}. {summary.reference}; {scale} {summary.note}",
             f"![{summary.title}](../results/{summary.id}/{summary.scale}/figure.png)",
             "| claim | verdict | measured | expected |\n|---|---|---|---|\n"
             + "\n".join(

@@ -18,7 +18,7 @@ from superarm.models.beta import beta_draws
 from superarm.types import Event, Spec
 
 draw_betas = jax.jit(beta_draws)
-ITEMS, DIM, SIZE, ROUNDS = 9, 4, 3, 300
+ITEMS, DIM, SIZE, ROUNDS = 9, 7, 3, 300
 LAMBDA, SIGMA = 2.0, 0.5
 SETS = np.array(list(itertools.combinations(range(ITEMS), SIZE)))
 

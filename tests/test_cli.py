@@ -236,8 +236,9 @@ def test_the_program_answers_and_ends_as_it_says(tmp_path):
 
 
 @pytest.mark.full
-def test_an_interrupted_program_goes_on_with_the_same_numbers(tmp_path):
-    """Real workers and a real Ctrl-C: finished cells are neither lost nor run again."""
+@pytest.mark.parametrize(("stop", "sign"), [(os.killpg, signal.SIGINT), (os.kill, signal.SIGTERM)])
+def test_an_interrupted_program_goes_on_with_the_same_numbers(tmp_path, stop, sign):
+    """Real workers and a real Ctrl-C, or a request to end: finished cells are neither lost nor run again."""
     environment = os.environ | {"XDG_CACHE_HOME": str(tmp_path / "cache")}
     arguments = ["run", "wen2015/longest-path", "--scale", "smoke", "--seeds", "60", "--out"]
     folder = tmp_path / "parts/wen2015/longest-path/smoke"
@@ -250,7 +251,7 @@ def test_an_interrupted_program_goes_on_with_the_same_numbers(tmp_path):
     )
     while process.poll() is None and len(list(folder.glob("cells/*.parquet"))) < 5:
         time.sleep(0.05)
-    os.killpg(process.pid, signal.SIGINT)
+    stop(process.pid, sign)
     _, said = process.communicate(timeout=60)
     assert process.returncode == 130
     kept = len(list(folder.glob("cells/*.parquet")))

@@ -57,6 +57,36 @@ def model_of(prior_scale=10.0, noise=1.0) -> Linear:
     return Linear(prior_scale=np.asarray(prior_scale), noise=np.asarray(noise))
 
 
+@pytest.mark.parametrize("size", [3, 6])
+def test_partly_observed_blocks_equal_algorithm_1_on_what_was_observed(size):
+    rng = np.random.default_rng(size)
+    model, width = model_of(), Full()
+    mean, covariance = np.zeros(DIM), 100.0 * np.eye(DIM)
+    with jax.enable_x64(True):
+        record = model.init(jax.random.key(0), Spec(dim=DIM, num_arms=1), width).record
+        for features, weights in blocks_of(rng, 15, size):
+            seen = rng.uniform(size=size) < 0.6
+            event = event_of(features, np.where(seen, weights, np.nan), seen)
+            record = model.observe(State(record, ()), None, event, width)
+            mean, covariance = kalman(mean, covariance, features[seen], weights[seen], 1.0)
+    root = np.asarray(record.factor.root)
+    np.testing.assert_allclose(root @ root.T, covariance, rtol=1e-8, atol=1e-10)
+    np.testing.assert_allclose(record.mean, mean, rtol=1e-8, atol=1e-10)
+
+
+@pytest.mark.parametrize("size", [1, 3, 6])
+@pytest.mark.parametrize("noise", [1e-4, 1e-2, 1.0])
+def test_an_item_that_contradicts_itself_moves_no_unseen_direction(size, noise):
+    """Repeated rows before full rank: exactly, the mean stays within their span."""
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(6, DIM))
+    blocks = [(rows[rng.choice(6, size, replace=False)], rng.normal(size=size)) for _ in range(20)]
+    mean = np.asarray(run(model_of(10.0, noise), Full(), blocks).mean)
+    inside = np.linalg.lstsq(rows.T, mean, rcond=None)[0] @ rows
+    # The limit that the width's page states: eps (scale / noise)^2 |x| r, with |x| about 3 and r about 2.
+    assert np.linalg.norm(mean - inside) < 20 * 20 * 2.2e-16 * (10.0 / noise) ** 2 * 6 + 1e-12
+
+
 # One row, few rows and many rows are three forms of one update.
 @pytest.mark.parametrize("size", [1, 2, 4, 5, 8, 13])
 @pytest.mark.parametrize("noise", [0.1, 1.0, 30.0])

@@ -219,6 +219,27 @@ def test_scaled_regret_divides_the_value_by_the_factor():
     np.testing.assert_allclose(result.scaled_regret(0.5), 1.4 - 2 * result.table["value"])
 
 
+def test_an_environment_asks_for_an_exact_oracle():
+    half = superarm.oracles.knapsack([1.0, 1.0, 1.0], 2.0, method="greedy")
+    for build in (lambda: catalogue(np.eye(3), [0.5] * 3, half), lambda: linear_scores(half, num_arms=3)):
+        with pytest.raises(ValueError, match="oracle must be exact, so that the optimum is known"):
+            build()
+    # The policy may use it: regret is then counted against the exact optimum.
+    world = catalogue(np.eye(3), [0.2, 0.4, 0.6], superarm.oracles.knapsack([1.0, 1.0, 1.0], 2.0))
+    result = superarm.simulate(superarm.comb_ts(half), world, rounds=10, seeds=1, workers=0)
+    np.testing.assert_allclose(result.table["best"], 1.0)
+
+
+def test_scales_of_environments_are_standard_deviations():
+    world = longest_path(size=8, dim=300, theta_scale=3.0, noise=2.0)
+    with jax.enable_x64(True):
+        drawn = jax.tree.map(np.asarray, world.init(jax.random.key(0)))
+    assert np.std(drawn.features) == pytest.approx(1.0, abs=0.02)
+    assert np.std(drawn.means) == pytest.approx(3.0 * np.sqrt(300), rel=0.2)
+    table = superarm.simulate(superarm.uniform(world.oracle), world, rounds=400, seeds=1, workers=0).table
+    assert (table["reward"] - table["value"]).std() == pytest.approx(2.0 * np.sqrt(16), rel=0.1)
+
+
 def test_importing_changes_no_setting():
     assert not jax.config.jax_enable_x64
     assert jax.numpy.zeros(2).dtype == np.float32

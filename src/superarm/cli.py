@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 import json
 import os
+import signal
 import sys
 from collections.abc import Callable
 from dataclasses import asdict
@@ -46,6 +47,8 @@ Strict = Annotated[bool, typer.Option("--strict", help="Exit with 1 when a claim
 
 def main() -> NoReturn:
     """Run the command line; usage errors are one sentence too."""
+    # A job that is told to end stops as on Ctrl-C: workers are ended with it, finished seeds are kept.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         code = app(prog_name="superarm", standalone_mode=False)
     except Exception as error:

@@ -55,6 +55,8 @@ class Result:
 
         wen2015, equation 47, with factor = 1 - gamma.
         """
+        if not 0.0 < factor <= 1.0:
+            raise ValueError(f"scaled_regret: factor must be > 0 and <= 1, got {factor}")
         return self.table["best"] - self.table["value"] / factor
 
     def plot(

@@ -9,7 +9,13 @@ import jax.numpy as jnp
 import numpy as np
 
 from superarm import checks
-from superarm.environments.semi_bandit import BernoulliWeights, GaussianWeights, Weights, semi_bandit
+from superarm.environments.semi_bandit import (
+    BernoulliWeights,
+    GaussianWeights,
+    Weights,
+    exact,
+    semi_bandit,
+)
 from superarm.precision import double
 from superarm.types import Array, Choice, Decision, Offer, Oracle, Outcome, Spec, pytree
 
@@ -68,7 +74,7 @@ def catalogue(features: Any, means: Any, oracle: Oracle, *, noise: float | None 
     Args:
         features: (n, d) what a policy sees of the items.
         means: (n,) expected weights; probabilities when `noise` is None.
-        oracle: the feasible sets, and the optimum.
+        oracle: the feasible sets, solved exactly; policies may use another.
         noise: standard deviation of Gaussian weights; None for Bernoulli weights.
 
     >>> import numpy as np, superarm
@@ -89,7 +95,7 @@ def catalogue(features: Any, means: Any, oracle: Oracle, *, noise: float | None 
         features=features,
         means=means,
         weights=weights,
-        oracle=oracle,
+        oracle=exact(where, oracle),
     )
     built.check()
     return built

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 
 from superarm import checks
 from superarm.choosers import Best, Subset
-from superarm.environments.semi_bandit import GaussianWeights, semi_bandit
+from superarm.environments.semi_bandit import GaussianWeights, exact, semi_bandit
 from superarm.precision import FLOAT, double
 from superarm.types import Array, Decision, Offer, Oracle, Outcome, Spec, pytree, static
 
@@ -62,9 +62,10 @@ class LinearScores:
     @double
     def respond(self, world: Array, key: Array, offer: Offer, decision: Decision) -> Outcome:
         """Show the scores of the chosen arms with noise."""
+        key_optimum, key_noise = jax.random.split(key)
         means = offer.contexts @ world
-        optimum = self.chooser.choose(key, means, offer.mask)
-        return semi_bandit(key, self.weights, means, decision, optimum)
+        optimum = self.chooser.choose(key_optimum, means, offer.mask)
+        return semi_bandit(key_noise, self.weights, means, decision, optimum)
 
 
 def linear_scores(
@@ -79,7 +80,7 @@ def linear_scores(
     """Return an environment with linear scores and new contexts in every round.
 
     Args:
-        oracle: the feasible sets; None to choose one arm.
+        oracle: the feasible sets, solved exactly; None to choose one arm.
         dim: d, features per arm.
         num_arms: n.
         theta_norm: norm of the true coefficients, whose direction is uniform.
@@ -94,7 +95,7 @@ def linear_scores(
         theta_norm=checks.nonnegative(where, "theta_norm", theta_norm),
         availability=checks.between(where, "availability", availability, 0.0, 1.0),
         weights=GaussianWeights(scale=checks.nonnegative(where, "noise", noise)),
-        chooser=Best() if oracle is None else Subset(oracle),
+        chooser=Best() if oracle is None else Subset(exact(where, oracle)),
         dim=checks.count(where, "dim", dim),
         num_arms=checks.count(where, "num_arms", num_arms),
     )

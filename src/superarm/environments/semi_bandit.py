@@ -11,8 +11,9 @@ from dataclasses import dataclass
 import jax
 import jax.numpy as jnp
 
+from superarm import checks
 from superarm.precision import FLOAT
-from superarm.types import Array, Choice, Decision, Outcome, pytree
+from superarm.types import Array, Choice, Decision, Oracle, Outcome, pytree
 
 
 @pytree
@@ -41,6 +42,15 @@ class BernoulliWeights:
 
 
 Weights = GaussianWeights | BernoulliWeights
+
+
+def exact(where: str, oracle: Oracle) -> Oracle:
+    """Return the oracle; it must be exact, since regret is counted against its answer."""
+    checks.has(where, "oracle", oracle, ("native", "size", "factor", "check", "solve"))
+    if oracle.factor < 1.0:
+        must = "oracle must be exact, so that the optimum is known; an approximate one goes to the policy"
+        raise ValueError(f"{where}: {must}, got factor {oracle.factor:g}")
+    return oracle
 
 
 @jax.jit

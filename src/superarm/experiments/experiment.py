@@ -128,6 +128,7 @@ class Experiment:
         plan: scale -> plan.
         claims: what must come out.
         figure: how it is drawn.
+        note: what a reader must know to judge the result; "" when there is nothing.
     """
 
     id: str
@@ -136,4 +137,5 @@ class Experiment:
     plan: Callable[[str], Plan]
     claims: tuple[Claim, ...]
     figure: Figure
+    note: str = ""
     scales: tuple[str, ...] = field(default=SCALES)

@@ -206,6 +206,7 @@ def _summary(work: Work, runs: Runs, origin: Origin) -> Summary:
         reference=work.experiment.reference,
         scale=work.scale,
         reduced=_reduced(work, finals),
+        note=work.experiment.note,
         rounds=work.plan.rounds,
         seeds=max(final.seeds for final in finals),
         settings=[SettingSummary(s.name, s.x, dict(s.parameters)) for s in work.plan.settings],

@@ -64,6 +64,7 @@ class Summary:
     reference: str
     scale: str
     reduced: str
+    note: str
     rounds: int
     seeds: int
     settings: list[SettingSummary]

@@ -13,6 +13,7 @@ from superarm.precision import FLOAT
 from superarm.types import Array
 
 
+@jax.jit  # the loop is compiled once, also when a policy is called step by step
 def beta_draws(key: Array, wins: Array, losses: Array) -> Array:
     """(n,) independent draws from Beta(wins, losses); NaN where a parameter is not > 0.
 

@@ -7,6 +7,10 @@ taken in by one factorization:
 
     Sigma_new = S (I + V'V)^-1 S',   V = X S.
 
+Widths are then accurate to 1e-6 for any noise. The mean is too, except while directions are unseen and one
+item has shown weights r apart: rounding moves it along those by about eps (scale / noise)^2 |x| r, little at
+scale / noise = 1e6 and as much as the prior at 1e8. We know of no form in double precision that avoids it.
+
 Three exact forms, chosen by shape: Potter's closed form for one row (Potter & Stern, 1963), its like for few
 rows by a QR of a (d + k) x k array, and a QR of a (d + k) x d array for many.
 """

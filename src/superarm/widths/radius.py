@@ -35,7 +35,10 @@ class Constant:
 @pytree
 @dataclass(frozen=True)
 class Logarithmic:
-    """sqrt(scale ln t) in round t = count + 1: UCB1's radius, with scale 1.5 in Kveton et al. (2015)."""
+    """sqrt(scale ln t) in round t = count + 1: UCB1's radius, with scale 1.5 in Kveton et al. (2015).
+
+    They take ln(t - 1) in round t, which differs by 1 / t.
+    """
 
     scale: Array
 
@@ -58,7 +61,8 @@ def lemma7_radius(
 
         c = (1/sigma) sqrt(d ln(1 + n K lambda^2 / (d sigma^2)) + 2 ln(1/delta)) + |theta*| / lambda
 
-    Theorem 2 prints the last term inside the root; its proof (Lemma 7) has it outside, and so do we.
+    Theorem 2 prints the last term inside the root; its proof (Lemma 7) has it outside, and so do we. It
+    assumes independent feedback in [0, 1] and features of norm at most 1.
 
     Args:
         dim: features (d).

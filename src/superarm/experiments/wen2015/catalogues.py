@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from types import SimpleNamespace
@@ -17,6 +17,7 @@ from superarm.experiments.runs import Quantity, share, total
 EPISODES = 1000
 SEEDS = 30  # the paper states none
 LABELS = ("CombLinTS", "CombUCB1", "CombTS")
+AUDIENCES = ("listeners", "taggers")  # two readings of "two users" in section 6.3
 
 
 @dataclass(frozen=True)
@@ -24,18 +25,16 @@ class Choice:
     """Choosing `chosen` items of a catalogue: `Choice(...)(scale)` is the plan.
 
     Args:
-        name: the catalogue.
         chosen: items per episode.
         world: (items, chosen) -> environment.
-        load: returns the items, with features, weights and groups.
+        catalogues: name -> function that returns the items, with features, weights and groups.
         quick_episodes: episodes at the quick scale.
         quick_seeds: its repetitions.
     """
 
-    name: str
     chosen: int
     world: Callable[[Any, int], Any]
-    load: Callable[[], Any]
+    catalogues: Mapping[str, Callable[[], Any]]
     quick_episodes: int
     quick_seeds: int
 
@@ -44,14 +43,14 @@ class Choice:
         if scale == "smoke":
             words = "40 invented items, 4 chosen, 20 episodes, 3 repetitions"
             return Plan((self._setting("invented", invented_items, 4),), 20, 3, 5, reduced=words)
-        setting = self._setting(self.name, self.load, self.chosen)
+        settings = tuple(self._setting(name, load, self.chosen) for name, load in self.catalogues.items())
         if scale == "quick":
             words = (
                 f"{self.quick_episodes} of {EPISODES} episodes, " if self.quick_episodes < EPISODES else ""
             )
             words += f"{self.quick_seeds} repetitions instead of {SEEDS} (the paper states none)"
-            return Plan((setting,), self.quick_episodes, self.quick_seeds, 10, reduced=words)
-        return Plan((setting,), EPISODES, SEEDS, 10)
+            return Plan(settings, self.quick_episodes, self.quick_seeds, 10, reduced=words)
+        return Plan(settings, EPISODES, SEEDS, 10)
 
     def _setting(self, name: str, load: Callable[[], Any], chosen: int) -> Setting:
         return Setting(
@@ -100,10 +99,10 @@ def _load_adult() -> Any:
     return load_adult()
 
 
-def _load_lastfm() -> Any:
+def _load_lastfm(audience: str) -> Any:
     from superarm.datasets import load_lastfm
 
-    return load_lastfm()
+    return load_lastfm(audience)
 
 
 def _return(name: str, label: str) -> Quantity:
@@ -115,7 +114,7 @@ ADULT = Experiment(
     id="wen2015/adult",
     title="Online advertising: choosing 100 of 33k people, half of them women",
     reference="Wen, Kveton & Ashkan (2015), section 6.2, figure 2",
-    plan=Choice("adult", 100, _people, _load_adult, quick_episodes=400, quick_seeds=2),
+    plan=Choice(100, _people, {"adult": _load_adult}, quick_episodes=400, quick_seeds=2),
     claims=(
         rules.within(
             "over the first 100 episodes CombLinTS earns 70 % of the optimum",
@@ -144,16 +143,27 @@ ADULT = Experiment(
 
 LASTFM = Experiment(
     id="wen2015/lastfm",
-    title="Artist recommendation: choosing 10 of about 6k artists",
+    title="Artist recommendation: choosing 10 of 4,768 or 6,054 artists",
     reference="Wen, Kveton & Ashkan (2015), section 6.3, figure 3",
-    plan=Choice("lastfm", 10, _artists, _load_lastfm, quick_episodes=EPISODES, quick_seeds=4),
+    plan=Choice(
+        10,
+        _artists,
+        {audience: partial(_load_lastfm, audience) for audience in AUDIENCES},
+        quick_episodes=EPISODES,
+        quick_seeds=2,
+    ),
     claims=tuple(
         rules.below(
-            f"CombLinTS approaches the optimum faster: {label} earns less over all episodes",
-            _return("lastfm", label),
-            _return("lastfm", "CombLinTS"),
+            f"CombLinTS approaches the optimum faster: {label} earns less over all episodes ({audience})",
+            _return(audience, label),
+            _return(audience, "CombLinTS"),
         )
+        for audience in AUDIENCES
         for label in LABELS[1:]
+    ),
+    note=(
+        "The paper's rule, artists that at least two users listened to, gives 4,768 artists; its 'about 6k' "
+        "and 'less than 2 times on average' fit the 6,054 that at least two users tagged. Both are run."
     ),
     figure=Figure("return", "episode n", "expected per-step return in n episodes"),
 )

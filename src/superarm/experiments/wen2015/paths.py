@@ -180,13 +180,23 @@ NOISE = Experiment(
         quick_seeds=10,
     ),
     claims=(
-        rules.flat("R(150) stays the same over a wide range of sigma", _sweep(), reference=1.0, decades=4),
-        rules.below("R(150) is larger when sigma is too small, 1e-7", _at("sigma1"), _at("sigma1e-07")),
+        rules.flat(
+            "R(150) is at most 10 % larger over a wide range of sigma", _sweep(), reference=1.0, decades=4
+        ),
+        rules.below("R(150) is larger when sigma is too small, 1e-6", _at("sigma1"), _at("sigma1e-06")),
+        rules.below(
+            "R(150) is larger at 1e-7, where double precision gives out", _at("sigma1"), _at("sigma1e-07")
+        ),
         rules.below("R(150) is larger when sigma is too large, 1e4", _at("sigma1"), _at("sigma10000")),
         rules.finite("no number is NaN at any sigma"),
     ),
     figure=Figure(
         "sweep", "noise sigma of the algorithm", "Bayes cumulative regret R(150)", log_x=True, log_y=True
+    ),
+    note=(
+        "At sigma = 1e-7 an edge seen twice has shown weights 1e7 sigma apart, and rounding in double "
+        "precision moves the mean along directions never observed. What rises there is rounding: "
+        "with exact arithmetic the regret at 1e-7 is that at 1e-6."
     ),
 )
 
