@@ -70,6 +70,7 @@ def _contents(summaries: Sequence[Summary]) -> str:
 
 
 def _section(summary: Summary, folder: Path) -> str:
+    note = f"<p><b>Note:</b> {_text(summary.note)}</p>" if summary.note else ""
     reduced = f"<p><b>Reduced against the paper:</b> {_text(summary.reduced)}.</p>" if summary.reduced else ""
     return "\n".join(
         (
@@ -77,6 +78,7 @@ def _section(summary: Summary, folder: Path) -> str:
             f"<p><code>{_text(summary.id)}</code>, {_text(summary.scale)} scale.",
             f"{_text(summary.reference)}.</p>",
             reduced,
+            note,
             _figure(folder / "figure.svg", summary.title),
             "<h3>Claims</h3>",
             _claims(summary),
