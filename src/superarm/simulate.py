@@ -34,8 +34,15 @@ class Job:
     keep_items: bool
 
 
-def simulate(policy: Policy, environment: Environment, **options: Any) -> Result:
-    """Run one policy; see `compare` for the options.
+def simulate(
+    policy: Policy,
+    environment: Environment,
+    *,
+    rounds: int,
+    seeds: int | Sequence[int] = 10,
+    **options: Any,
+) -> Result:
+    """Run one policy; see `compare` for the arguments and the other options.
 
     >>> import superarm
     >>> world = superarm.environments.linear_scores(dim=4, num_arms=6)
@@ -44,7 +51,7 @@ def simulate(policy: Policy, environment: Environment, **options: Any) -> Result
     200
     """
     checks.has("simulate", "policy", policy, ("init", "select", "observe", "learn"))
-    return compare({policy.name: policy}, environment, **options)
+    return compare({policy.name: policy}, environment, rounds=rounds, seeds=seeds, **options)
 
 
 def compare(
