@@ -226,7 +226,7 @@ PRIOR = Experiment(
         "sweep", "prior scale lambda of the algorithm", "Bayes cumulative regret R(150)", log_x=True
     ),
     note=(
-        "The paper warns of a lambda that is too small, and is silent on one that is too large: that costs two "
-        "thirds more at 100, and no more than twice at any size."
+        "The paper warns of a lambda that is too small, and is silent on one that is too large: that costs "
+        "two thirds more at 100, and less than twice at any size."
     ),
 )
