@@ -1,7 +1,7 @@
 """Draws from many Beta distributions at once.
 
-`jax.random.beta` splits a key per element and trial: 67 ms for 33,000 items. Here all elements share one
-stream, and a trial is one vector operation: 18 ms.
+`jax.random.beta` splits a key per element and trial: 60 ms for 33,000 items. Here all elements share one
+stream, and a trial is one vector operation: 13 ms, measured in one run on one core.
 """
 
 from __future__ import annotations
