@@ -165,6 +165,10 @@ DIM = Experiment(
     ),
     claims=(rules.linear("R(150) grows linearly in d from 10 to 510", _sweep()),),
     figure=Figure("sweep", "dimension d of the features", "Bayes cumulative regret R(150)"),
+    note=(
+        "The paper says that regret 'roughly increases linearly'. Here R(150) / d rises from 67 at d = 60 to "
+        "117 at d = 510: the weights themselves grow with sqrt(d)."
+    ),
 )
 
 NOISE = Experiment(
