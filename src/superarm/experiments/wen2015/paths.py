@@ -200,7 +200,7 @@ NOISE = Experiment(
     note=(
         "At sigma = 1e-7 an edge seen twice has shown weights 1e7 sigma apart, and rounding in double "
         "precision moves the mean along directions never observed. What rises there is rounding: "
-        "with exact arithmetic the regret at 1e-7 is that at 1e-6."
+        "with repeated edges merged, which is well conditioned, 24 worlds gave the regret of 1e-6 at 1e-7."
     ),
 )
 
