@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 
 from superarm import checks
+from superarm.choosers.oracles.native import has_nan
 from superarm.types import Array, Choice, pytree, static
 
 
@@ -36,7 +37,7 @@ class TopK:
         """Return the k best available arms, best first."""
         chance = jax.random.uniform(key, scores.shape, jnp.float32)
         items, used = best_of(chance, scores, mask, self.k)
-        feasible = jnp.all(used) & ~jnp.any(mask & jnp.isnan(scores))
+        feasible = jnp.all(used) & ~has_nan(scores, mask)
         return Choice(items=jnp.where(used, items, -1), mask=used, feasible=feasible)
 
 
