@@ -20,7 +20,8 @@ GUIDE = Path(__file__).parents[1] / "docs" / "add-an-oracle.md"
 class Row:
     """oracle: on a problem with `num_arms` arms and these feasible `sets`; sign -1 when it minimises.
 
-    `ties`: whether every optimum must turn up over many keys.
+    `ties`: whether every optimum must turn up over many keys. `worth`: what items are worth by their scores,
+    where that is not the sum.
     """
 
     name: str
@@ -29,6 +30,7 @@ class Row:
     sets: list[tuple[int, ...]]
     sign: int = 1
     ties: bool = True
+    worth: Callable[[list[int], np.ndarray], float] | None = None
 
     @property
     def member(self) -> np.ndarray:
@@ -37,6 +39,11 @@ class Row:
         for index, items in enumerate(self.sets):
             member[index, list(items)] = True
         return member
+
+    def value(self, items: tuple[int, ...], scores: Any) -> float:
+        """What the oracle maximises."""
+        scores = np.asarray(scores, float)[list(items)]
+        return self.sign * scores.sum() if self.worth is None else self.worth(list(items), scores)
 
 
 def subsets(num_arms: int, accept: Callable[[tuple[int, ...]], bool]) -> list[tuple[int, ...]]:
@@ -102,6 +109,11 @@ def guide() -> dict[str, Any]:
     return names
 
 
+def mnl_in_numpy(items: list[int], utilities: np.ndarray) -> float:
+    weights = np.exp(utilities)
+    return float(np.sum(REVENUES[items] * weights) / (1.0 + np.sum(weights)))
+
+
 DAG = [(0, 1), (0, 2), (1, 2), (1, 3), (2, 3), (0, 1), (3, 4), (1, 4), (5, 1), (2, 6)]
 TREE = [(0, 1), (1, 2), (2, 0), (2, 3), (3, 1), (1, 0)]
 PAIRS = [(0, 0), (0, 1), (1, 1), (1, 2), (2, 0), (2, 2), (0, 0)]
@@ -109,6 +121,7 @@ WIDE = [(0, 0), (0, 1), (1, 1), (1, 2), (0, 3), (1, 3)]
 WEIGHTS = np.array([2.0, 3.0, 1.0, 4.0, 2.0, 0.0, 9.0])
 ROWS_OF_MILP = np.array([[1, 1, 1, 0, 0, 0], [0, 0, 1, 1, 1, 0], [1, 0, 0, 0, 1, 1]])
 GROUPS = [0, 1, 0, 2, 1, 1, 0]
+REVENUES = np.array([3.0, 3.0, 3.0, 2.0, 2.0, 1.0])
 
 ROWS = [
     Row("top_k", oracles.top_k(3), 6, list(itertools.combinations(range(6), 3))),
@@ -198,6 +211,13 @@ ROWS = [
         4,
         [(0, 1), (2, 3)],
         ties=False,
+    ),
+    Row(
+        "assortment",
+        oracles.assortment(REVENUES, 2),
+        6,
+        subsets(6, lambda items: len(items) <= 2),
+        worth=mnl_in_numpy,
     ),
     Row("guide", guide()["block"](3), 6, [(0, 1, 2), (1, 2, 3), (2, 3, 4), (3, 4, 5)]),
 ]

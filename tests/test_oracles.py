@@ -54,7 +54,7 @@ def optima(row: Row, scores, mask=None) -> tuple[set[tuple[int, ...]], float]:
     """The best of the feasible sets that are available, and their value."""
     mask = np.ones(row.num_arms, bool) if mask is None else np.asarray(mask)
     available = ~np.any(row.member & ~mask, axis=1)
-    values = np.where(available, row.member @ (row.sign * np.asarray(scores, float)), -np.inf)
+    values = np.where(available, [row.value(items, scores) for items in row.sets], -np.inf)
     best = values.max()
     return {row.sets[index] for index in np.flatnonzero(available & (values >= best - 1e-9))}, best
 
@@ -87,8 +87,7 @@ def test_answers_are_feasible_and_best(row):
             items = chosen(choice)
             assert items in row.sets
             assert all(mask[item] for item in items)
-            value = row.sign * sum(scores[item] for item in items)
-            assert value >= row.oracle.factor * best - 1e-9
+            assert row.value(items, scores) >= row.oracle.factor * best - 1e-9
 
     check()
 
@@ -161,7 +160,7 @@ def test_native_answers_in_single_precision(row):
         scores, mask = rng.integers(-2, 3, row.num_arms).astype(np.float32), np.ones(row.num_arms, bool)
         choice = jax.jit(row.oracle.solve)(jax.random.key(0), scores, mask)
     _, best = optima(row, scores)
-    assert row.sign * scores[list(chosen(choice))].sum() >= row.oracle.factor * best
+    assert row.value(chosen(choice), scores) >= row.oracle.factor * best - 1e-6
 
 
 @table(ROWS)
@@ -504,6 +503,19 @@ ERRORS = [
     ),
     (lambda: oracles.milp([[1]], at_most=np.nan), "milp: at_most must not be NaN, got nan"),
     (lambda: oracles.milp([[1]]).check(2), "milp: the columns of rows must be as many as the arms, 2, got 1"),
+    (
+        lambda: oracles.assortment([2.0, -1.0], 1),
+        "assortment: revenues must be >= 0, got values from -1 to 2",
+    ),
+    (lambda: oracles.assortment([1.0], 0), "assortment: size must be >= 1, got 0"),
+    (
+        lambda: oracles.assortment([1.0], 2),
+        "assortment: size must be at most the number of revenues, 1, got 2",
+    ),
+    (
+        lambda: oracles.assortment([1.0], 1).check(2),
+        "assortment: revenues must be as many as the arms, 2, got 1",
+    ),
     (
         lambda: oracles.function(max, size=3).check(2),
         "function: size must be at most the number of arms, 2, got 3",

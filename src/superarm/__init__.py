@@ -1,9 +1,11 @@
 """superarm: contextual bandits whose action is one arm, a set of arms, or a duel."""
 
-from superarm import bounds, environments, types
+from superarm import bounds, environments, rewards, types
 from superarm.choosers import oracles
 from superarm.choosers.oracles import top_k
 from superarm.policies import (
+    cn_ts,
+    cn_ucb,
     comb_lin_ts,
     comb_lin_ucb,
     comb_ts,
@@ -27,6 +29,8 @@ __all__ = [
     "Spec",
     "State",
     "bounds",
+    "cn_ts",
+    "cn_ucb",
     "comb_lin_ts",
     "comb_lin_ucb",
     "comb_ts",
@@ -38,6 +42,7 @@ __all__ = [
     "lin_ts",
     "lin_ucb",
     "oracles",
+    "rewards",
     "simulate",
     "top_k",
     "types",

@@ -54,11 +54,16 @@ class Policy:
         """Rounds between fits; None when observing is all there is."""
         return self.model.learn_every
 
+    def check(self, spec: Spec) -> None:
+        """Raise ValueError in one sentence if the policy does not fit a problem of this size."""
+        self.chooser.check(spec.num_arms)
+        self.model.check(spec)
+
     @double
     def init(self, key: Array, spec: Spec) -> State:
         """Return the state before any observation."""
-        self.chooser.check(spec.num_arms)
-        return self.model.init(key, spec, self.width)
+        self.check(spec)
+        return self.model.init(key, replace(spec, size=self.chooser.size), self.width)
 
     @double
     def select(
@@ -71,9 +76,11 @@ class Policy:
         contexts = jnp.asarray(contexts, FLOAT)
         mask = jnp.ones(contexts.shape[0], bool) if mask is None else jnp.asarray(mask, bool)
         key_explore, key_choose = jax.random.split(key)
-        scores = self.scores(state, key_explore, contexts, jnp.asarray(count))
+        beliefs = self.model.beliefs(state, contexts, self.width)
+        scores = self.explorer.scores(key_explore, beliefs, jnp.asarray(count))
         choice = self.chooser.choose(key_choose, scores, mask)
-        return decide(contexts, scores, mask, choice)
+        decision = decide(contexts, scores, mask, choice)
+        return replace(decision, memo=beliefs.memo(decision.items)) if hasattr(beliefs, "memo") else decision
 
     def scores(self, state: State, key: Array, contexts: Array, count: Array) -> Array:
         """(n,) the explorer's scores: the part of `select` that is always compiled."""
@@ -93,7 +100,7 @@ class Policy:
     @double
     def learn(self, state: State, key: Array) -> Any:
         """Return a new fit of the record, to be swapped in."""
-        return self.model.learn(state, key)
+        return self.model.learn(state, key, self.width)
 
 
 def decide(contexts: Array, scores: Array, mask: Array, choice: Choice) -> Decision:

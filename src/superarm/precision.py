@@ -7,15 +7,17 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
 FLOAT = jnp.float64
+ZERO: Any = np.float64(0.0)  # a leaf that is there when nothing else is given
 
 
 def double(function: Callable[P, R]) -> Callable[P, R]:

@@ -75,7 +75,9 @@ def run_seed(
     """
     environment.check()
     keys = _keys(seed)
-    spec, native = environment.spec, policy.native and environment.native
+    native = policy.native and environment.native
+    # Room for all that will be observed, for models that keep it.
+    spec = replace(environment.spec, capacity=rounds * policy.chooser.size)
     # Compiled as a whole: run piece by piece, an oracle's loop would be compiled anew for every seed.
     world = _init_world(environment, keys.world) if environment.native else environment.init(keys.world)
     state = _init_state(policy, keys.init, spec) if policy.native else policy.init(keys.init, spec)
@@ -93,7 +95,7 @@ def run_seed(
         trace = jax.tree.map(lambda leaf, length=length: np.asarray(leaf)[:length], trace)
         start += length
         if policy.learn_every and start % policy.learn_every == 0:
-            state = replace(state, fit=policy.learn(state, jax.random.fold_in(keys.learn, start)))
+            state = replace(state, fit=_learn(policy, state, jax.random.fold_in(keys.learn, start)))
         seconds.append(np.full(length, (time.perf_counter() - begun) / length))
         _require_health(policy, trace, seed, start - length)
         traces.append(trace)
@@ -107,6 +109,11 @@ def run_seed(
 @jax.jit
 def _init_world(environment: Environment, key: Array) -> Any:
     return environment.init(key)
+
+
+@jax.jit
+def _learn(policy: Policy, state: State, key: Array) -> Any:
+    return policy.learn(state, key)
 
 
 @partial(jax.jit, static_argnames=("spec",))

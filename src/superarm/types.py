@@ -32,11 +32,13 @@ class Spec:
         dim: features per arm (d).
         num_arms: arms that can ever be offered in one call (n).
         capacity: observations that a model which keeps its history must hold; 0 when it keeps sums only.
+        size: slots of one decision (k); a policy fills it in from its chooser.
     """
 
     dim: int
     num_arms: int
     capacity: int = 0
+    size: int = field(default=1, repr=False)
 
 
 @pytree
@@ -144,36 +146,74 @@ class Beliefs(Protocol):
     def mean(self) -> Array:
         """(n,) expected score."""
 
+    @property
+    def logdet(self) -> Array:
+        """() log(det Z / det Z_0) of the information matrix."""
+
     def norms(self) -> Array:
         """(n,) one standard deviation, or the width in a confidence bound."""
 
     def draws(self, key: Array, scale: Array, num: int, joint: bool) -> Array:
-        """(num, n) random scores, `scale` times as far from the mean, correlated over arms when `joint`."""
+        """(num, n) random scores, `scale` times as far from the mean, correlated over arms when `joint`.
+
+        `scale` is () or, for draws apart, (n,).
+        """
+
+
+class Whitened(Protocol):
+    """Rows as a width measured them."""
+
+    def norms(self) -> Array:
+        """(n,) widths."""
+
+    def covariance(self) -> Array:
+        """(n, n) covariance of the rows' scores."""
+
+    def only(self, keep: Array) -> Whitened:
+        """The same with rows of 0 where keep (n,) is False."""
+
+    def take(self, items: Array) -> Whitened:
+        """The same of some of the rows."""
 
 
 class Width(Protocol):
-    """How unsure a score is, from the features seen so far."""
+    """How unsure a score is, from the rows seen so far: features, or gradients of a network.
 
-    def init(self, dim: int, scale: Array) -> Any:
-        """Return the factor of a prior with standard deviation `scale` in every direction."""
+    Rows are a matrix (n, p) or `widths.rows.LayerRows`.
+    """
 
-    def absorb(self, factor: Any, rows: Array, residual: Array) -> tuple[Any, Array]:
-        """Take in rows (k, d) and residuals (k,), both over the noise; return factor and shift (d,)."""
+    def init(self, like: Any, scale: Array, capacity: int) -> Any:
+        """Return the factor of N(0, scale^2 I) over the parameters of rows like the given ones.
 
-    def norms(self, factor: Any, features: Array) -> Array:
-        """(n,) widths of the features (n, d)."""
+        It has a `logdet`; `capacity` rows are all that will come, 0 when that is not known.
+        """
 
-    def covariance(self, factor: Any, features: Array) -> Array:
-        """(n, n) covariance of the scores of the features (n, d)."""
+    def whiten(self, factor: Any, rows: Any) -> Whitened:
+        """Measure n rows by the factor: the dear part of a query, shared by all that follows."""
+
+    def absorb(self, factor: Any, whitened: Any, residual: Array) -> tuple[Any, Any]:
+        """Take in k whitened rows and residuals (k,), both over the noise; return factor and shift (p,).
+
+        A row of zeros moves nothing.
+        """
+
+
+class LinearWidth(Width, Protocol):
+    """A width over parameters that a linear model can draw."""
 
     def deviations(self, factor: Any, key: Array, num: int) -> Array:
-        """(num, d) draws of the parameters' departure from their mean."""
+        """(num, p) draws of the parameters' departure from their mean."""
 
 
 class Model(Protocol):
     """What score a feature vector has. `width` is the policy's; None where a model brings its own."""
 
-    learn_every: ClassVar[int | None]  # None: observing is all there is
+    @property
+    def learn_every(self) -> int | None:
+        """Decisions between fits; None when observing is all there is."""
+
+    def check(self, spec: Spec) -> None:
+        """Raise ValueError in one sentence if the model does not fit the problem."""
 
     def init(self, key: Array, spec: Spec, width: Any) -> State:
         """Return the state before any observation."""
@@ -184,7 +224,7 @@ class Model(Protocol):
     def observe(self, state: State, key: Array, event: Event, width: Any) -> Any:
         """Return the record with the event taken in."""
 
-    def learn(self, state: State, key: Array) -> Any:
+    def learn(self, state: State, key: Array, width: Any) -> Any:
         """Return a new fit of the record."""
 
 
@@ -196,7 +236,7 @@ class Explorer(Protocol):
 
 
 class Oracle(Protocol):
-    """Solves max over feasible sets of the sum of scores.
+    """Finds the feasible set that is worth most: by the sum of its scores, unless the oracle says otherwise.
 
     `native` oracles are traced by JAX and run inside compiled rounds; the others run on the host, between
     compiled parts, on NumPy arrays. Both break ties at random, by key.
@@ -225,6 +265,10 @@ class Chooser(Protocol):
     @property
     def native(self) -> bool:
         """True when `choose` can be traced by JAX."""
+
+    @property
+    def size(self) -> int:
+        """The most items that a choice may have (slots k)."""
 
     def check(self, num_arms: int) -> None:
         """Raise ValueError in one sentence if no choice exists among `num_arms`."""

@@ -20,6 +20,11 @@ class Best:
         """True: an argmax."""
         return True
 
+    @property
+    def size(self) -> int:
+        """One slot."""
+        return 1
+
     def check(self, num_arms: int) -> None:
         """Accept any number of arms."""
 

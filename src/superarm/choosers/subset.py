@@ -10,7 +10,7 @@ from superarm.types import Array, Choice, Oracle, pytree
 @pytree
 @dataclass(frozen=True)
 class Subset:
-    """The feasible set with the highest sum of scores, as far as the oracle can tell."""
+    """The feasible set that is worth most by its scores, as far as the oracle can tell."""
 
     oracle: Oracle
 
@@ -18,6 +18,11 @@ class Subset:
     def native(self) -> bool:
         """Whether the oracle runs inside compiled rounds."""
         return self.oracle.native
+
+    @property
+    def size(self) -> int:
+        """The most items in a set."""
+        return self.oracle.size
 
     def check(self, num_arms: int) -> None:
         """Let the oracle refuse what it cannot solve."""

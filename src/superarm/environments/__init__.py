@@ -1,7 +1,30 @@
 """Environments: worlds to learn in, with known optima."""
 
+from superarm.environments.alpha_regret import AlphaRegret, alpha_regret
 from superarm.environments.catalogue import Catalogue, catalogue
+from superarm.environments.choices import AssortmentChoices, assortment_choices
+from superarm.environments.clicks import Clicks, PairClicks, clicks
+from superarm.environments.fixed_arms import FixedArms, fixed_arms
 from superarm.environments.linear import LinearScores, linear_scores
 from superarm.environments.longest_path import LongestPath, longest_path
+from superarm.environments.scores import NonlinearScores, nonlinear_scores
 
-__all__ = ["Catalogue", "LinearScores", "LongestPath", "catalogue", "linear_scores", "longest_path"]
+__all__ = [
+    "AlphaRegret",
+    "AssortmentChoices",
+    "Catalogue",
+    "Clicks",
+    "FixedArms",
+    "LinearScores",
+    "LongestPath",
+    "NonlinearScores",
+    "PairClicks",
+    "alpha_regret",
+    "assortment_choices",
+    "catalogue",
+    "clicks",
+    "fixed_arms",
+    "linear_scores",
+    "longest_path",
+    "nonlinear_scores",
+]

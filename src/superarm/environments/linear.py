@@ -9,7 +9,8 @@ import jax.numpy as jnp
 
 from superarm import checks
 from superarm.choosers import Best, Subset
-from superarm.environments.semi_bandit import GaussianWeights, exact, semi_bandit
+from superarm.environments.semi_bandit import GaussianWeights, chosen_by, semi_bandit
+from superarm.environments.sphere import on_sphere
 from superarm.precision import FLOAT, double
 from superarm.types import Array, Decision, Offer, Oracle, Outcome, Spec, pytree, static
 
@@ -48,13 +49,13 @@ class LinearScores:
     @double
     def init(self, key: Array) -> Array:
         """Draw theta* uniform on the sphere of norm `theta_norm`."""
-        return self.theta_norm * _on_sphere(key, (self.dim,))
+        return self.theta_norm * on_sphere(key, (self.dim,))
 
     @double
     def offer(self, world: Array, key: Array) -> Offer:
         """Draw the contexts, and which arms are available."""
         key_contexts, key_mask = jax.random.split(key)
-        contexts = _on_sphere(key_contexts, (self.num_arms, self.dim))
+        contexts = on_sphere(key_contexts, (self.num_arms, self.dim))
         mask = jax.random.uniform(key_mask, (self.num_arms,), FLOAT) < self.availability
         # A round without any arm would leave nothing to decide.
         return Offer(contexts=contexts, mask=mask | ~jnp.any(mask))
@@ -95,15 +96,9 @@ def linear_scores(
         theta_norm=checks.nonnegative(where, "theta_norm", theta_norm),
         availability=checks.between(where, "availability", availability, 0.0, 1.0),
         weights=GaussianWeights(scale=checks.nonnegative(where, "noise", noise)),
-        chooser=Best() if oracle is None else Subset(exact(where, oracle)),
+        chooser=chosen_by(where, oracle),
         dim=checks.count(where, "dim", dim),
         num_arms=checks.count(where, "num_arms", num_arms),
     )
     built.check()
     return built
-
-
-def _on_sphere(key: Array, shape: tuple[int, ...]) -> Array:
-    """Unit vectors, uniform on the sphere."""
-    normals = jax.random.normal(key, shape, FLOAT)
-    return normals / jnp.linalg.norm(normals, axis=-1, keepdims=True)

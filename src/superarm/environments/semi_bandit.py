@@ -1,4 +1,4 @@
-"""Semi-bandit feedback: each chosen item shows its own weight, and the return is their sum.
+"""Semi-bandit feedback: each chosen item shows its own weight, and the return is a reward of the weights.
 
 The noise of an item in a round is a function of the round's key and the item's index alone. So every policy
 meets the same noise, so does the optimum, and a round costs O(k) whatever the size of the catalogue.
@@ -12,7 +12,20 @@ import jax
 import jax.numpy as jnp
 
 from superarm import checks
+from superarm.choosers import Best, Subset
+from superarm.choosers.oracles import (
+    Assortment,
+    DagPath,
+    GridPath,
+    Knapsack,
+    Matching,
+    Milp,
+    Quota,
+    SpanningTree,
+    TopK,
+)
 from superarm.precision import FLOAT
+from superarm.rewards import Cascade, MnlRevenue, PositionWeighted, Reward, Sum, at_slots
 from superarm.types import Array, Choice, Decision, Oracle, Outcome, pytree
 
 
@@ -43,28 +56,66 @@ class BernoulliWeights:
 
 Weights = GaussianWeights | BernoulliWeights
 
+# The oracles that are not exact for a reward. Of a matroid (top_k, quota, spanning_tree) the best set depends
+# on the order of the scores alone, so it is the best for a cascade, too; elsewhere it is not. A user's oracle
+# is taken at its word.
+_PACKED = (DagPath, GridPath, Knapsack, Matching, Milp)
+MISFITS: dict[type, tuple[type, ...]] = {
+    Sum: (Assortment,),
+    Cascade: (Assortment, *_PACKED),
+    PositionWeighted: (Assortment, Quota, SpanningTree, *_PACKED),
+    MnlRevenue: (TopK, Quota, SpanningTree, *_PACKED),
+}
+SUM = Sum()
 
-def exact(where: str, oracle: Oracle) -> Oracle:
-    """Return the oracle; it must be exact, since regret is counted against its answer."""
+
+def exact(where: str, oracle: Oracle, reward: Reward = SUM) -> Oracle:
+    """Return the oracle; it must be exact for the reward, since regret is counted against its answer."""
     checks.has(where, "oracle", oracle, ("native", "size", "factor", "check", "solve"))
     if oracle.factor < 1.0:
         must = "oracle must be exact, so that the optimum is known; an approximate one goes to the policy"
         raise ValueError(f"{where}: {must}, got factor {oracle.factor:g}")
+    if isinstance(oracle, MISFITS.get(type(reward), ())):
+        must = f"oracle must be exact for the reward {type(reward).__name__}"
+        raise ValueError(f"{where}: {must}, got {type(oracle).__name__}")
     return oracle
 
 
+def chosen_by(where: str, oracle: Oracle | None) -> Best | Subset:
+    """Return what finds the optimum: the subset chooser of an exact oracle, or the best arm without one."""
+    return Best() if oracle is None else Subset(exact(where, oracle))
+
+
 @jax.jit
-def semi_bandit(key: Array, weights: Weights, means: Array, decision: Decision, optimum: Choice) -> Outcome:
-    """Return the outcome of a decision when the items' expected weights are means (n,)."""
+def semi_bandit(
+    key: Array,
+    weights: Weights,
+    means: Array,
+    decision: Decision,
+    optimum: Choice,
+    reward: Reward = SUM,
+    examination: Array | None = None,
+) -> Outcome:
+    """Return the outcome of a decision when the items' expected weights are means (n,).
+
+    With examination (k,), the weight in slot s is drawn with mean examination[s] times as high, and shown
+    divided by that: its mean stays what it is.
+    """
     slots = decision.items.shape[0]
     items = jnp.maximum(jnp.concatenate([decision.items, optimum.items]), 0)
     expected = means[items]
-    drawn = weights.draw(key, items, expected)  # decision and optimum together: one call of the generator
+    # Decision and optimum together: one call of the generator.
+    if examination is None:
+        drawn = weights.draw(key, items, expected)
+    else:
+        parts = expected[:slots], expected[slots:]
+        seen = jnp.concatenate([at_slots("examination", examination, part) for part in parts])
+        drawn = weights.draw(key, items, seen * expected) / seen
     return Outcome(
         feedback=drawn[:slots],
         observed=decision.mask,
-        reward=jnp.sum(drawn[:slots], where=decision.mask),
-        value=jnp.sum(expected[:slots], where=decision.mask),
-        best=jnp.sum(expected[slots:], where=optimum.mask),
-        best_reward=jnp.sum(drawn[slots:], where=optimum.mask),
+        reward=reward.value(decision.items, decision.mask, drawn[:slots]),
+        value=reward.value(decision.items, decision.mask, expected[:slots]),
+        best=reward.value(optimum.items, optimum.mask, expected[slots:]),
+        best_reward=reward.value(optimum.items, optimum.mask, drawn[slots:]),
     )

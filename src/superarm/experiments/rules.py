@@ -55,6 +55,16 @@ def ratio_within(
     return Claim(sentence, f"{number(expected)} ± {100 * relative:g} %", rule)
 
 
+def at_most(sentence: str, quantity: Quantity, limit: float) -> Claim:
+    """Claim that a mean is at most `limit`: holds when the whole interval is, fails when none of it is."""
+
+    def rule(runs: Runs) -> Finding:
+        found = interval(quantity(runs).to_numpy())
+        return Finding(found.mean, _side(found, limit), _words(found))
+
+    return Claim(sentence, f"<= {number(limit)}", rule)
+
+
 def below(sentence: str, lower: Quantity, higher: Quantity, *, factor: float = 1.0) -> Claim:
     """Claim that one mean is below `factor` times another, paired by seed.
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from superarm.experiments.claims import judge
+from superarm.experiments.claims import MissingRuns, judge
 from superarm.experiments.experiment import Experiment, ExperimentError, Plan
 from superarm.experiments.machine import commit, cpu_model, versions
 from superarm.experiments.registry import lookup, plan_of
@@ -48,6 +48,7 @@ class Work:
     plan: Plan
     seeds: int | None
     store: Store
+    out: Path
 
     def cells(self) -> list[Cell]:
         """All runs of the plan, the largest settings first: no worker is left with one at the end.
@@ -107,7 +108,7 @@ def _work(name: str, scale: str, seeds: int | None, out: Path) -> Work:
     plan = plan_of(name, scale, where="run")
     if seeds is not None and seeds < 1:
         raise ExperimentError(f"run: seeds must be >= 1, got {seeds}")
-    return Work(lookup(name), scale, plan, seeds, Store(out / name / scale))
+    return Work(lookup(name), scale, plan, seeds, Store(out / name / scale), out)
 
 
 def _silent(done: int, rounds: int) -> None:
@@ -187,12 +188,27 @@ def _finish(work: Work) -> Summary:
     """Join the cells, judge the claims, write summary and figure."""
     table, origin = work.store.merge()
     table = table[table["setting"].isin([setting.name for setting in work.plan.settings])]
-    runs = Runs(table, {setting.name: setting.x for setting in work.plan.settings})
+    runs = _runs(work, table)
     summary = _summary(work, runs, origin)
     figure = draw(work.experiment.figure, runs, title=work.experiment.title, note=_note(summary))
     save(figure, work.store.folder / "figure")
     summary.write(work.store.folder)
     return summary
+
+
+def _runs(work: Work, table: pd.DataFrame) -> Runs:
+    return Runs(
+        table, {setting.name: setting.x for setting in work.plan.settings}, lambda name: _other(work, name)
+    )
+
+
+def _other(work: Work, name: str) -> Runs:
+    """Return the runs of another experiment that was run before, at the same scale into the same folder."""
+    other = _work(name, work.scale, None, work.out)
+    table = other.store.table(other.fingerprints())
+    if table is None:
+        raise MissingRuns(f"{name} has not been run at this scale")
+    return _runs(other, table)
 
 
 def _summary(work: Work, runs: Runs, origin: Origin) -> Summary:

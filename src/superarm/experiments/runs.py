@@ -68,6 +68,7 @@ class Runs:
 
     table: pd.DataFrame
     axis: Mapping[str, float | None]
+    other: Callable[[str], Runs] | None = None  # the runs of another experiment at the same scale
 
     def rows(self, setting: str, policy: str) -> pd.DataFrame:
         """Return the rows of one policy in one setting."""
@@ -84,6 +85,17 @@ def total(setting: str, policy: str, *, column: str = "regret", first: int = 1, 
     def per_seed(runs: Runs) -> Seeds:
         rows = _window(runs.rows(setting, policy), first, last)
         return rows.groupby("seed")[column].sum(min_count=1)
+
+    return per_seed
+
+
+def elsewhere(name: str, quantity: Quantity) -> Quantity:
+    """Ask another experiment, run at the same scale into the same folder, for a quantity."""
+
+    def per_seed(runs: Runs) -> Seeds:
+        if runs.other is None:
+            raise MissingRuns(f"{name} is not at hand")
+        return quantity(runs.other(name))
 
     return per_seed
 

@@ -149,6 +149,13 @@ class Store:
         shutil.rmtree(self.cells)
         return table, origin
 
+    def table(self, fingerprints: Mapping[str, str]) -> pd.DataFrame | None:
+        """Return the rows of a finished run with the same settings; None when there is none."""
+        if not self.rounds.exists():
+            return None
+        self._require_same(_origin(self.rounds), fingerprints)
+        return _read(self.rounds)
+
 
 def _write(path: Path, table: pd.DataFrame, origin: Origin) -> None:
     """Write rows and their origin to a file that is whole or not there."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import jax.numpy as jnp
 
+from superarm.precision import ZERO
 from superarm.types import Array, Beliefs, pytree, static
 
 
@@ -18,12 +19,17 @@ class Thompson:
         scale: multiplies the standard deviation; 1 is posterior sampling.
         draws: M; each arm is scored by its best of M draws.
         joint: draw the parameters, so that arms are correlated; otherwise each score is drawn apart.
+        squared: use (scale * width)^2 as the standard deviation, in place of scale * width; for draws apart.
+        offset: added to every score.
     """
 
     scale: Array
     draws: int = static(default=1)
     joint: bool = static(default=True)
+    squared: bool = static(default=False)
+    offset: Array = ZERO
 
     def scores(self, key: Array, beliefs: Beliefs, count: Array) -> Array:
         """(n,) drawn scores."""
-        return jnp.max(beliefs.draws(key, self.scale, self.draws, self.joint), axis=0)
+        scale = self.scale**2 * beliefs.norms() if self.squared else self.scale
+        return jnp.max(beliefs.draws(key, scale, self.draws, self.joint), axis=0) + self.offset

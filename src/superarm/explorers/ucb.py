@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from superarm.precision import ZERO
 from superarm.types import Array, Beliefs, pytree
 from superarm.widths.radius import Radius
 
@@ -11,10 +12,17 @@ from superarm.widths.radius import Radius
 @pytree
 @dataclass(frozen=True)
 class UCB:
-    """Score mean + radius * width."""
+    """Score mean + radius * width + offset.
+
+    The offset is the same for every arm: it changes nothing for sums over sets of fixed size, but does for
+    other rewards. A radius with an `offset_at` of its own (hwang2023's Lemma 1) brings it.
+    """
 
     radius: Radius
+    offset: Array = ZERO
 
     def scores(self, key: Array, beliefs: Beliefs, count: Array) -> Array:
         """(n,) upper confidence bounds."""
-        return beliefs.mean + self.radius.at(count) * beliefs.norms()
+        radius, logdet = self.radius, beliefs.logdet
+        offset = radius.offset_at(count, logdet) if hasattr(radius, "offset_at") else self.offset
+        return beliefs.mean + radius.at(count, logdet) * beliefs.norms() + offset

@@ -26,6 +26,11 @@ class ItemGaussian:
         """(n,) 1 / sqrt(counts)."""
         return count_widths(self.counts)
 
+    @property
+    def logdet(self) -> Array:
+        """() log det of I + diag(counts)."""
+        return jnp.sum(jnp.log1p(self.counts))
+
     def draws(self, key: Array, scale: Array, num: int, joint: bool) -> Array:
         """(num, n) independent Gaussian draws: items share nothing, so joint draws are the same."""
         normals = jax.random.normal(key, (num, self.mean.shape[0]), FLOAT)
@@ -49,6 +54,11 @@ class ItemBeta:
         """(n,) posterior standard deviations."""
         total = self.wins + self.losses
         return jnp.sqrt(self.wins * self.losses / (total**2 * (total + 1.0)))
+
+    @property
+    def logdet(self) -> Array:
+        """() log det of I + diag(wins + losses)."""
+        return jnp.sum(jnp.log1p(self.wins + self.losses))
 
     def draws(self, key: Array, scale: Array, num: int, joint: bool) -> Array:
         """(num, n) independent draws of the probabilities."""
@@ -74,6 +84,9 @@ class ItemMeans:
 
     learn_every: ClassVar[int | None] = None
 
+    def check(self, spec: Spec) -> None:
+        """Accept any size."""
+
     def init(self, key: Array, spec: Spec, width: Width | None) -> State:
         """Return empty counts."""
         zeros = jnp.zeros(spec.num_arms, FLOAT)
@@ -92,7 +105,7 @@ class ItemMeans:
             sums=_add(record.sums, event, event.feedback),
         )
 
-    def learn(self, state: State, key: Array) -> tuple[()]:
+    def learn(self, state: State, key: Array, width: Width | None) -> tuple[()]:
         """Return nothing: the record is the fit."""
         return ()
 
@@ -120,6 +133,9 @@ class ItemBetas:
 
     learn_every: ClassVar[int | None] = None
 
+    def check(self, spec: Spec) -> None:
+        """Accept any size."""
+
     def init(self, key: Array, spec: Spec, width: Width | None) -> State:
         """Return the prior."""
         ones = jnp.ones(spec.num_arms, FLOAT)
@@ -140,7 +156,7 @@ class ItemBetas:
             losses=_add(state.record.losses, event, 1.0 - win),
         )
 
-    def learn(self, state: State, key: Array) -> tuple[()]:
+    def learn(self, state: State, key: Array, width: Width | None) -> tuple[()]:
         """Return nothing: the record is the fit."""
         return ()
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
 
 from superarm.precision import FLOAT
-from superarm.types import Array, Event, Spec, State, Width, pytree
+from superarm.types import Array, Event, Spec, State, LinearWidth, pytree
 
 
 @pytree
@@ -19,8 +19,8 @@ class Gaussian:
 
     theta: Array
     features: Array
-    factor: object
-    width: Width
+    factor: Any
+    width: LinearWidth
 
     @property
     def mean(self) -> Array:
@@ -29,7 +29,12 @@ class Gaussian:
 
     def norms(self) -> Array:
         """(n,) standard deviations."""
-        return self.width.norms(self.factor, self.features)
+        return self.width.whiten(self.factor, self.features).norms()
+
+    @property
+    def logdet(self) -> Array:
+        """() log det of the prior covariance over the posterior's."""
+        return self.factor.logdet
 
     def draws(self, key: Array, scale: Array, num: int, joint: bool) -> Array:
         """(num, n) draws: of the parameters when joint, of each score apart otherwise."""
@@ -63,25 +68,29 @@ class Linear:
 
     learn_every: ClassVar[int | None] = None
 
-    def init(self, key: Array, spec: Spec, width: Width) -> State:
+    def check(self, spec: Spec) -> None:
+        """Accept any size."""
+
+    def init(self, key: Array, spec: Spec, width: LinearWidth) -> State:
         """Return the prior."""
-        factor = width.init(spec.dim, self.prior_scale)
+        factor = width.init(jax.ShapeDtypeStruct((1, spec.dim), FLOAT), self.prior_scale, spec.capacity)
         return State(record=LinearRecord(mean=jnp.zeros(spec.dim, FLOAT), factor=factor), fit=())
 
-    def beliefs(self, state: State, contexts: Array, width: Width) -> Gaussian:
+    def beliefs(self, state: State, contexts: Array, width: LinearWidth) -> Gaussian:
         """Return the posterior of the contexts' scores."""
         record = state.record
         return Gaussian(record.mean, contexts, record.factor, width)
 
-    def observe(self, state: State, key: Array, event: Event, width: Width) -> LinearRecord:
+    def observe(self, state: State, key: Array, event: Event, width: LinearWidth) -> LinearRecord:
         """Return the posterior given one block of observations (equation 6 of wen2015, all k at once)."""
         record = state.record
         # An unobserved row becomes 0, and then moves nothing.
         rows = jnp.where(event.observed[:, None], event.features, 0.0) / self.noise
         errors = jnp.where(event.observed, event.feedback - event.features @ record.mean, 0.0)
-        factor, shift = width.absorb(record.factor, rows, errors / self.noise)
+        whitened = width.whiten(record.factor, rows)
+        factor, shift = width.absorb(record.factor, whitened, errors / self.noise)
         return LinearRecord(mean=record.mean + shift, factor=factor)
 
-    def learn(self, state: State, key: Array) -> tuple[()]:
+    def learn(self, state: State, key: Array, width: LinearWidth) -> tuple[()]:
         """Return nothing: the record is the fit."""
         return ()

@@ -13,6 +13,7 @@ import jax.numpy as jnp
 
 from superarm.precision import FLOAT
 from superarm.types import Array, pytree
+from superarm.widths.rows import Rows, cast, column_squares, count_columns, flat, only, weighted_squares
 
 
 @pytree
@@ -26,38 +27,66 @@ class DiagonalFactor:
 
 @pytree
 @dataclass(frozen=True)
+class DiagonalWhitened:
+    """Rows, and the precision (d,) that they were measured by."""
+
+    rows: Rows
+    precision: Array
+
+    def norms(self) -> Array:
+        """(n,) sqrt(sum_j x_j^2 / precision_j)."""
+        return jnp.sqrt(weighted_squares(self.rows, 1.0 / self.precision))
+
+    def covariance(self) -> Array:
+        """(n, n) sum_j x_ij x_kj / precision_j."""
+        matrix = flat(self.rows)
+        return (matrix / self.precision[None]) @ matrix.T
+
+    def only(self, keep: Array) -> DiagonalWhitened:
+        """The same with rows of 0 where keep (n,) is False."""
+        return DiagonalWhitened(only(self.rows, keep), self.precision)
+
+    def take(self, items: Array) -> DiagonalWhitened:
+        """The same of some of the rows."""
+        return DiagonalWhitened(jax.tree.map(lambda leaf: leaf[items], self.rows), self.precision)
+
+
+@pytree
+@dataclass(frozen=True)
 class Diagonal:
     """Width sqrt(sum x_j^2 / precision_j). O(k d + k^2 d) per block, O(n d) per query."""
 
-    def init(self, dim: int, scale: Array) -> DiagonalFactor:
-        """Return the factor of N(0, scale^2 I)."""
+    def init(self, like: Rows, scale: Array, capacity: int) -> DiagonalFactor:
+        """Return the factor of N(0, scale^2 I) for rows like the given ones; the capacity is not needed."""
         return DiagonalFactor(
-            precision=jnp.ones(dim, FLOAT) / scale**2,
+            precision=jnp.ones(count_columns(like), FLOAT) / scale**2,
             logdet=jnp.zeros((), FLOAT),
         )
 
-    def absorb(self, factor: DiagonalFactor, rows: Array, residual: Array) -> tuple[DiagonalFactor, Array]:
-        """Take in rows (k, d) and residuals (k,), both over the noise; return factor and shift (d,)."""
-        root = 1.0 / jnp.sqrt(factor.precision)
-        whitened = rows * root[None]  # V, (k, d)
-        num_rows = whitened.shape[0]
-        # R'R = I + V V' without forming V V', which would square the condition number.
-        stacked = jnp.concatenate([jnp.eye(num_rows, dtype=FLOAT), whitened.T])
-        corner = jnp.linalg.qr(stacked, mode="r")
-        weights = jax.scipy.linalg.cho_solve((corner, False), residual)
-        precision = factor.precision + jnp.sum(rows**2, axis=0)
+    def whiten(self, factor: DiagonalFactor, rows: Rows) -> DiagonalWhitened:
+        """Return the rows with the precision."""
+        return DiagonalWhitened(cast(rows, FLOAT), factor.precision)
+
+    def absorb(
+        self, factor: DiagonalFactor, whitened: DiagonalWhitened, residual: Array
+    ) -> tuple[DiagonalFactor, Array]:
+        """Take in k rows and residuals (k,), both over the noise; return factor and shift (d,)."""
+        precision = factor.precision + column_squares(whitened.rows)
         gain = jnp.sum(jnp.log(precision) - jnp.log(factor.precision))
-        return DiagonalFactor(precision, factor.logdet + gain), root * (whitened.T @ weights)
-
-    def norms(self, factor: DiagonalFactor, features: Array) -> Array:
-        """(n,) sqrt(sum_j x_j^2 / precision_j)."""
-        return jnp.sqrt(features**2 @ (1.0 / factor.precision))
-
-    def covariance(self, factor: DiagonalFactor, features: Array) -> Array:
-        """(n, n) sum_j x_ij x_kj / precision_j."""
-        return (features / factor.precision[None]) @ features.T
+        shift = _shift(factor.precision, flat(whitened.rows), residual)
+        return DiagonalFactor(precision, factor.logdet + gain), shift
 
     def deviations(self, factor: DiagonalFactor, key: Array, num: int) -> Array:
         """(num, d) draws from the diagonal Gaussian around 0."""
         normals = jax.random.normal(key, (num, factor.precision.shape[0]), FLOAT)
         return normals / jnp.sqrt(factor.precision)[None]
+
+
+def _shift(precision: Array, rows: Array, residual: Array) -> Array:
+    """(d,) the move of the mean, exact for the diagonal before the block."""
+    root = 1.0 / jnp.sqrt(precision)
+    values = rows * root[None]  # V, (k, d)
+    # R'R = I + V V' without forming V V', which would square the condition number.
+    stacked = jnp.concatenate([jnp.eye(values.shape[0], dtype=FLOAT), values.T])
+    corner = jnp.linalg.qr(stacked, mode="r")
+    return root * (values.T @ jax.scipy.linalg.cho_solve((corner, False), residual))

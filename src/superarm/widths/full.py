@@ -25,6 +25,7 @@ from jax.scipy.linalg import solve_triangular
 
 from superarm.precision import FLOAT
 from superarm.types import Array, pytree
+from superarm.widths.rows import Rows, cast, count_columns, flat
 
 
 @pytree
@@ -38,37 +39,56 @@ class FullFactor:
 
 @pytree
 @dataclass(frozen=True)
+class FullWhitened:
+    """values: (n, d) rows times S, so that their inner products are covariances."""
+
+    values: Array
+
+    def norms(self) -> Array:
+        """(n,) sqrt(x' Sigma x)."""
+        return jnp.linalg.norm(self.values, axis=-1)
+
+    def covariance(self) -> Array:
+        """(n, n) x_i' Sigma x_j."""
+        return self.values @ self.values.T
+
+    def only(self, keep: Array) -> FullWhitened:
+        """The same with rows of 0 where keep (n,) is False."""
+        return FullWhitened(jnp.where(keep[:, None], self.values, 0.0))
+
+    def take(self, items: Array) -> FullWhitened:
+        """The same of some of the rows."""
+        return FullWhitened(self.values[items])
+
+
+@pytree
+@dataclass(frozen=True)
 class Full:
     """Width ||x||_Sigma = sqrt(x' Sigma x) with the full covariance.
 
     O(k d^2) per block of k observations, O(n d^2) per query of n widths.
     """
 
-    def init(self, dim: int, scale: Array) -> FullFactor:
-        """Return the factor of N(0, scale^2 I)."""
-        return FullFactor(root=scale * jnp.eye(dim, dtype=FLOAT), logdet=jnp.zeros((), FLOAT))
+    def init(self, like: Rows, scale: Array, capacity: int) -> FullFactor:
+        """Return the factor of N(0, scale^2 I) for rows like the given ones; the capacity is not needed."""
+        root = scale * jnp.eye(count_columns(like), dtype=FLOAT)
+        return FullFactor(root=root, logdet=jnp.zeros((), FLOAT))
 
-    def absorb(self, factor: FullFactor, rows: Array, residual: Array) -> tuple[FullFactor, Array]:
-        """Take in rows (k, d) and residuals (k,), both over the noise; return factor and shift (d,)."""
-        num_rows, dim = rows.shape
-        whitened = rows @ factor.root  # V, (k, d)
+    def whiten(self, factor: FullFactor, rows: Rows) -> FullWhitened:
+        """Return rows (n, d) times S."""
+        return FullWhitened(flat(cast(rows, FLOAT)) @ factor.root)
+
+    def absorb(self, factor: FullFactor, whitened: FullWhitened, residual: Array) -> tuple[FullFactor, Array]:
+        """Take in k whitened rows and residuals (k,), both over the noise; return factor and shift (d,)."""
+        num_rows, dim = whitened.values.shape
         if num_rows == 1:
             form = _one_row
         elif 2 * num_rows <= dim:  # fewer operations than stacking, up to about k = 0.55 d
             form = _few_rows
         else:
             form = _many_rows
-        root, shift, gain = form(factor.root, whitened, residual)
+        root, shift, gain = form(factor.root, whitened.values, residual)
         return FullFactor(root=root, logdet=factor.logdet + gain), shift
-
-    def norms(self, factor: FullFactor, features: Array) -> Array:
-        """(n,) sqrt(x' Sigma x)."""
-        return jnp.linalg.norm(features @ factor.root, axis=-1)
-
-    def covariance(self, factor: FullFactor, features: Array) -> Array:
-        """(n, n) x_i' Sigma x_j."""
-        whitened = features @ factor.root
-        return whitened @ whitened.T
 
     def deviations(self, factor: FullFactor, key: Array, num: int) -> Array:
         """(num, d) draws from N(0, Sigma)."""

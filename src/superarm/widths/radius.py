@@ -16,8 +16,11 @@ from superarm.types import Array, pytree
 class Radius(Protocol):
     """A schedule over decisions."""
 
-    def at(self, count: Array) -> Array:
-        """() the radius of the next decision, when `count` were made before it."""
+    def at(self, count: Array, logdet: Array) -> Array:
+        """() the radius of the next decision, when `count` were made before it.
+
+        `logdet` is log(det Z / det Z_0) of the information matrix Z so far.
+        """
 
 
 @pytree
@@ -27,7 +30,7 @@ class Constant:
 
     value: Array
 
-    def at(self, count: Array) -> Array:
+    def at(self, count: Array, logdet: Array) -> Array:
         """() the constant."""
         return self.value
 
@@ -42,7 +45,7 @@ class Logarithmic:
 
     scale: Array
 
-    def at(self, count: Array) -> Array:
+    def at(self, count: Array, logdet: Array) -> Array:
         """() sqrt(scale ln(count + 1))."""
         return jnp.sqrt(self.scale * jnp.log1p(count.astype(FLOAT)))
 

@@ -1,5 +1,6 @@
 """Oracles: one file per structure. Each states whether it is exact, or its approximation factor."""
 
+from superarm.choosers.oracles.assortment import Assortment, assortment
 from superarm.choosers.oracles.dag_path import DagPath, dag_path
 from superarm.choosers.oracles.function import HostFunction, NativeFunction, function
 from superarm.choosers.oracles.grid_path import GridPath, grid_path
@@ -11,6 +12,7 @@ from superarm.choosers.oracles.spanning_tree import SpanningTree, spanning_tree
 from superarm.choosers.oracles.top_k import TopK, top_k
 
 __all__ = [
+    "Assortment",
     "DagPath",
     "GreedyKnapsack",
     "GridPath",
@@ -22,6 +24,7 @@ __all__ = [
     "Quota",
     "SpanningTree",
     "TopK",
+    "assortment",
     "dag_path",
     "function",
     "grid_path",

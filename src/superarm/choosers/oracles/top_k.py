@@ -46,7 +46,8 @@ def top_k(k: int) -> TopK:
 
         max sum_{e in A} w(e)   over sets A of exactly k available arms
 
-    Exact; the cost grows with n, hardly with k.
+    The best come first, so the answer is a ranking, too: exact for a sum weighted by position whose weights
+    never rise, and for a cascade (`superarm.rewards`). Exact; the cost grows with n, hardly with k.
 
     Args:
         k: arms in a set, from 1 to n.

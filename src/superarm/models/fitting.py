@@ -1,0 +1,187 @@
+"""Fitting a network to a history: gradient descent, minibatches, Adam or any Optax transformation.
+
+The objective is
+
+    sum_i loss(f(x_i; theta), v_i) + (penalty / 2) |theta - anchor|^2,
+
+divided by the number of observations with reduction "mean". Full batches run over the used part of the
+history only, block by block.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import optax
+
+from superarm.models.history import History
+from superarm.models.losses import LOSSES
+from superarm.models.networks import Scorer
+from superarm.types import Array, pytree, static
+
+BLOCK = 512  # most rows per block of a full batch
+
+
+@pytree
+@dataclass(frozen=True)
+class Fitted:
+    """Parameters after a fit, with the objective there and at its start."""
+
+    params: Any
+    objective: Array
+    objective_start: Array
+    steps: Array
+
+
+@pytree
+@dataclass(frozen=True)
+class Fitting:
+    """How a network is fitted.
+
+    Args:
+        learning_rate: of the function; see `Perceptron.speed`.
+        penalty: of |theta - anchor|^2 / 2.
+        tolerance: stop once a step changes the objective by less than this share; None to take all steps.
+        loss: a name of `LOSSES`.
+        optimizer: "gd", "adam" or an Optax transformation, which brings its own learning rate.
+        steps: J.
+        batch: observations per step, drawn anew each; None for all.
+        restart: start every fit from the first parameters; otherwise from the last fit.
+        anchored: the penalty pulls to the first parameters; otherwise to 0.
+        reduction: "sum" or "mean".
+    """
+
+    learning_rate: Array
+    penalty: Array
+    tolerance: Array | None = None
+    loss: str = static(default="squared")
+    optimizer: Any = static(default="gd")
+    steps: int = static(default=100)
+    batch: int | None = static(default=None)
+    restart: bool = static(default=False)
+    anchored: bool = static(default=True)
+    reduction: str = static(default="sum")
+
+    def fit(
+        self, network: Scorer, start: Any, first: Any, history: History, used: Array, key: Array
+    ) -> Fitted:
+        """Minimize from `start`; `first` is the network's start and, when anchored, the anchor."""
+        anchor = first if self.anchored else jax.tree.map(jnp.zeros_like, first)
+        objective = _Objective(self, network, anchor, history, used)
+        transform = self._transform(network)
+
+        def step(carry: _Carry) -> _Carry:
+            index, params, moments, before, _ = carry
+            value, gradient = (
+                objective.whole(params)
+                if self.batch is None
+                else objective.minibatch(params, jax.random.fold_in(key, index))
+            )
+            updates, moments = transform.update(gradient, moments, params)
+            small = jnp.zeros((), bool)
+            if self.tolerance is not None:
+                small = jnp.abs(before - value) <= self.tolerance.astype(value.dtype) * jnp.abs(before)
+            return index + 1, optax.apply_updates(params, updates), moments, value, small
+
+        infinity = jnp.asarray(jnp.inf, network.dtype)
+        begin = (jnp.zeros((), jnp.int32), start, transform.init(start), infinity, jnp.zeros((), bool))
+        if self.tolerance is None:
+            steps, params, *_ = jax.lax.fori_loop(0, self.steps, lambda _, carry: step(carry), begin)
+        else:
+            steps, params, *_ = jax.lax.while_loop(
+                lambda carry: (carry[0] < self.steps) & ~carry[-1], step, begin
+            )
+        return Fitted(
+            params=params,
+            objective=objective.whole(params)[0],
+            objective_start=objective.whole(start)[0],
+            steps=steps,
+        )
+
+    def zero_objective(self, history: History) -> Array:
+        """() the objective of predicting 0 everywhere, penalty aside."""
+        losses = LOSSES[self.loss](jnp.zeros_like(history.feedback), history.feedback)
+        total = jnp.sum(losses, where=history.filled)
+        return total / _count(history) if self.reduction == "mean" else total
+
+    def _transform(self, network: Scorer) -> optax.GradientTransformation:
+        rate = self.learning_rate.astype(network.dtype)
+        if self.optimizer == "gd":
+            return optax.sgd(rate * jnp.asarray(network.speed, network.dtype))
+        if self.optimizer == "adam":
+            return optax.adam(rate)
+        return self.optimizer
+
+
+_Carry = tuple[Array, Any, Any, Array, Array]
+
+
+@dataclass(frozen=True)
+class _Objective:
+    """The objective on a history, with its gradient."""
+
+    fitting: Fitting
+    network: Scorer
+    anchor: Any
+    history: History
+    used: Array
+
+    def whole(self, params: Any) -> tuple[Array, Any]:
+        """() the objective and its gradient, over the blocks in use."""
+        slots = self.history.feedback.shape[0]
+        blocks = -(-slots // BLOCK)
+        size = -(-slots // blocks)
+        if blocks == 1:
+            return self._finish(params, self._losses(params, *self._slots))
+
+        def add(block: Array, total: Any) -> Any:
+            # The last block starts early enough to fit; what an earlier block had is masked.
+            first = jnp.minimum(block * size, slots - size)
+            contexts, feedback, filled = jax.tree.map(
+                lambda leaf: jax.lax.dynamic_slice_in_dim(leaf, first, size), self._slots
+            )
+            fresh = first + jnp.arange(size) >= block * size
+            return jax.tree.map(jnp.add, total, self._losses(params, contexts, feedback, filled & fresh))
+
+        zero = (jnp.zeros((), self.network.dtype), jax.tree.map(jnp.zeros_like, params))
+        total = jax.lax.fori_loop(0, (self.used + size - 1) // size, add, zero)
+        return self._finish(params, total)
+
+    def minibatch(self, params: Any, key: Array) -> tuple[Array, Any]:
+        """() the objective and its gradient, estimated from observations drawn with replacement."""
+        size = self.fitting.batch or 1
+        index = jax.random.randint(key, (size,), 0, jnp.maximum(self.used, 1))
+        drawn = self._losses(params, *(leaf[index] for leaf in self._slots))
+        growth = self.used.astype(self.network.dtype) / jnp.asarray(size, self.network.dtype)
+        return self._finish(params, jax.tree.map(lambda leaf: leaf * growth, drawn))
+
+    @property
+    def _slots(self) -> tuple[Array, Array, Array]:
+        return self.history.contexts, self.history.feedback, self.history.filled
+
+    def _losses(self, params: Any, contexts: Array, feedback: Array, filled: Array) -> tuple[Array, Any]:
+        def total(params: Any) -> Array:
+            losses = LOSSES[self.fitting.loss](self.network.apply(params, contexts), feedback)
+            return jnp.sum(losses, where=filled)
+
+        return jax.value_and_grad(total)(params)
+
+    def _finish(self, params: Any, total: tuple[Array, Any]) -> tuple[Array, Any]:
+        """Add the penalty, and divide when the mean is asked for."""
+        value, gradient = total
+        penalty = self.fitting.penalty.astype(self.network.dtype)
+        away = jax.tree.map(jnp.subtract, params, self.anchor)
+        value = value + 0.5 * penalty * optax.tree.norm(away, squared=True)
+        gradient = jax.tree.map(lambda slope, one: slope + penalty * one, gradient, away)
+        if self.fitting.reduction == "mean":
+            count = _count(self.history)
+            value, gradient = jax.tree.map(lambda leaf: leaf / count, (value, gradient))
+        return value, gradient
+
+
+def _count(history: History) -> Array:
+    """() observations held, at least 1."""
+    return jnp.maximum(jnp.sum(history.filled), 1).astype(history.feedback.dtype)

@@ -1,0 +1,41 @@
+"""Losses of a latent score: negative log-likelihoods without constants, and what predicting 0 costs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import jax
+import jax.numpy as jnp
+from jax.scipy.stats import norm
+
+from superarm.types import Array
+
+Loss = Callable[[Array, Array], Array]
+
+
+def squared(score: Array, feedback: Array) -> Array:
+    """(score - feedback)^2 / 2, as equation 4 of hwang2023."""
+    return 0.5 * (score - feedback) ** 2
+
+
+def logistic(score: Array, feedback: Array) -> Array:
+    """log(1 + e^score) - feedback score: Bernoulli feedback with mean 1 / (1 + e^-score)."""
+    return jax.nn.softplus(score) - feedback * score
+
+
+def poisson(score: Array, feedback: Array) -> Array:
+    """e^score - feedback score: counts with mean e^score."""
+    return jnp.exp(score) - feedback * score
+
+
+def probit(score: Array, feedback: Array) -> Array:
+    """-feedback log Phi(score) - (1 - feedback) log Phi(-score): Bernoulli with mean Phi(score)."""
+    return -feedback * norm.logcdf(score) - (1.0 - feedback) * norm.logcdf(-score)
+
+
+LOSSES: dict[str, Loss] = {
+    "squared": squared,
+    "logistic": logistic,
+    "poisson": poisson,
+    "probit": probit,
+}

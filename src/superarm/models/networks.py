@@ -1,0 +1,287 @@
+"""Networks: the papers' perceptron in two parametrizations, and any network of the user's.
+
+A network here scores one example; its gradient with respect to the parameters is a row of `widths.rows`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import jax
+import jax.numpy as jnp
+from jax.flatten_util import ravel_pytree
+
+from superarm import checks
+from superarm.types import Array, pytree, static
+from superarm.widths.rows import LayerRows, Rows
+
+
+class Scorer(Protocol):
+    """What the neural model asks of a network."""
+
+    @property
+    def dtype(self) -> Any:
+        """Precision of parameters and inputs."""
+
+    @property
+    def speed(self) -> float:
+        """What multiplies a gradient step on the raw parameters; 1 / m for the NTK parametrization."""
+
+    def check(self, dim: int) -> None:
+        """Raise in one sentence if the network cannot score examples (dim,)."""
+
+    def init(self, key: Array, dim: int) -> Any:
+        """Return parameters for examples (dim,)."""
+
+    def apply(self, params: Any, contexts: Array) -> Array:
+        """(n,) scores of contexts (n, dim)."""
+
+    def gradients(self, params: Any, contexts: Array) -> tuple[Array, Rows]:
+        """(n,) scores, and the gradients of each as n rows."""
+
+    def last_layer(self, params: Any, contexts: Array) -> tuple[Array, Rows]:
+        """(n,) scores, and what the last layer was given, as n rows."""
+
+
+@pytree
+@dataclass(frozen=True)
+class Perceptron:
+    """f(x) = W_L relu(... relu(W_1 x)), by default without biases. Build it with `perceptron`.
+
+    "ntk": f times sqrt(m), inputs doubled to [x; x] / sqrt(2), hidden W = blockdiag(V, V) with entries
+    N(0, 4 / m) and last layer (w, -w) with entries N(0, 2 / m), so that f = 0 at the start (hwang2023,
+    section 3.1). "standard": entries uniform in +-1 / sqrt(fan-in), the usual default of today's libraries.
+    The parameters are a tuple of matrices (out, in); with biases every layer has one input more, equal to 1.
+    """
+
+    width: int = static(default=100)  # m
+    depth: int = static(default=2)  # L
+    parametrization: str = static(default="standard")
+    biases: bool = static(default=False)
+    precision: str = static(default="float32")
+
+    @property
+    def dtype(self) -> Any:
+        """float32 unless asked otherwise."""
+        return jnp.dtype(self.precision)
+
+    @property
+    def speed(self) -> float:
+        """1 / m in "ntk", where the function moves m times as fast as the parameters."""
+        return 1.0 / self.width if self.parametrization == "ntk" else 1.0
+
+    def check(self, dim: int) -> None:
+        """Accept any dimension."""
+
+    def init(self, key: Array, dim: int) -> tuple[Array, ...]:
+        """Return the matrices W_1, ..., W_L."""
+        draw = self._symmetric if self.parametrization == "ntk" else self._uniform
+        return draw(key, dim)
+
+    def apply(self, params: tuple[Array, ...], contexts: Array) -> Array:
+        """(n,) scores of contexts (n, d)."""
+        return self._forward(params, contexts)[0]
+
+    def gradients(self, params: tuple[Array, ...], contexts: Array) -> tuple[Array, LayerRows]:
+        """(n,) scores and their gradients as layer factors, by one backward pass for all n together."""
+        scores, inputs = self._forward(params, contexts)
+        delta = jnp.full((contexts.shape[0], 1), self._output_scale, self.dtype)
+        deltas = [delta]
+        for layer in reversed(range(1, self.depth)):
+            width = params[layer - 1].shape[0]
+            active = inputs[layer][:, :width] > 0.0  # relu'(0) = 0
+            delta = jnp.where(active, delta @ params[layer][:, :width], 0.0)
+            deltas.append(delta)
+        return scores, LayerRows(deltas=tuple(reversed(deltas)), inputs=tuple(inputs))
+
+    def last_layer(self, params: tuple[Array, ...], contexts: Array) -> tuple[Array, Array]:
+        """(n,) scores and the gradients of the last layer (n, m)."""
+        scores, inputs = self._forward(params, contexts)
+        return scores, inputs[-1] * jnp.asarray(self._output_scale, self.dtype)
+
+    @property
+    def _output_scale(self) -> float:
+        return math.sqrt(self.width) if self.parametrization == "ntk" else 1.0
+
+    def _forward(self, params: tuple[Array, ...], contexts: Array) -> tuple[Array, list[Array]]:
+        """(n,) scores, and the inputs of every layer."""
+        signal = contexts
+        if self.parametrization == "ntk":
+            signal = jnp.concatenate([contexts, contexts], axis=1) / jnp.sqrt(jnp.asarray(2.0, self.dtype))
+        inputs = []
+        for layer, matrix in enumerate(params):
+            if self.biases:
+                signal = jnp.concatenate([signal, jnp.ones((signal.shape[0], 1), self.dtype)], axis=1)
+            inputs.append(signal)
+            signal = signal @ matrix.T
+            if layer < self.depth - 1:
+                signal = jnp.maximum(signal, 0.0)
+        return signal[:, 0] * jnp.asarray(self._output_scale, self.dtype), inputs
+
+    def _symmetric(self, key: Array, dim: int) -> tuple[Array, ...]:
+        half = self.width // 2
+        keys = jax.random.split(key, self.depth)
+        matrices = []
+        for layer in range(self.depth - 1):
+            block = self._normals(keys[layer], (half, dim if layer == 0 else half), 4.0 / self.width)
+            zero = jnp.zeros_like(block)
+            matrices.append(jnp.block([[block, zero], [zero, block]]))
+        last = self._normals(keys[-1], (1, half), 2.0 / self.width)
+        matrices.append(jnp.concatenate([last, -last], axis=1))
+        if self.biases:  # start at 0, which keeps f = 0
+            matrices = [
+                jnp.concatenate([matrix, jnp.zeros((matrix.shape[0], 1), self.dtype)], axis=1)
+                for matrix in matrices
+            ]
+        return tuple(matrices)
+
+    def _normals(self, key: Array, shape: tuple[int, ...], variance: float) -> Array:
+        return jax.random.normal(key, shape, self.dtype) * jnp.asarray(math.sqrt(variance), self.dtype)
+
+    def _uniform(self, key: Array, dim: int) -> tuple[Array, ...]:
+        sizes = [dim, *[self.width] * (self.depth - 1), 1]
+        keys = jax.random.split(key, self.depth)
+        extra = int(self.biases)
+        return tuple(
+            jax.random.uniform(one, (outputs, inputs + extra), self.dtype, -1.0, 1.0)
+            / jnp.sqrt(jnp.asarray(inputs, self.dtype))
+            for one, inputs, outputs in zip(keys, sizes[:-1], sizes[1:], strict=True)
+        )
+
+
+def perceptron(
+    *,
+    width: int = 100,
+    depth: int = 2,
+    parametrization: str = "standard",
+    biases: bool = False,
+    precision: str = "float32",
+) -> Perceptron:
+    """Return the papers' network: `depth` layers (L), `width` units in each hidden one (m).
+
+    Args:
+        width: m; even with "ntk", whose start is symmetric.
+        depth: L >= 2, hidden layers and the output together.
+        parametrization: "standard", as in the papers' experiments; "ntk", as in their theorems.
+        biases: give every layer a bias. The papers have none.
+        precision: "float32" or "float64".
+
+    >>> perceptron(width=20, depth=3).depth
+    3
+    """
+    where = "perceptron"
+    built = Perceptron(
+        width=checks.count(where, "width", width),
+        depth=checks.count(where, "depth", depth, low=2),
+        parametrization=checks.one_of(where, "parametrization", parametrization, ("standard", "ntk")),
+        biases=bool(biases),
+        precision=checks.one_of(where, "precision", precision, ("float32", "float64")),
+    )
+    if parametrization == "ntk" and width % 2:
+        raise ValueError(f"{where}: width must be even with the symmetric start of 'ntk', got {width}")
+    return built
+
+
+@pytree
+@dataclass(frozen=True)
+class Custom:
+    """A network of the user's. Build it with `network`."""
+
+    user_init: Callable[[Array, int], Any] = static()
+    user_apply: Callable[[Any, Array], Array] = static()
+    user_features: Callable[[Any, Array], Array] | None = static(default=None)
+
+    speed = 1.0
+
+    @property
+    def dtype(self) -> Any:
+        """float32: users' functions are traced with 64-bit numbers off."""
+        return jnp.dtype("float32")
+
+    def check(self, dim: int) -> None:
+        """Refuse a network whose parameters are not finite, or whose output is not one number."""
+        where = "network"
+        example = jax.ShapeDtypeStruct((dim,), jnp.float32)
+        with jax.enable_x64(False), jax.ensure_compile_time_eval():
+            params = self.user_init(jax.random.key(0), dim)
+            leaves = jax.tree.leaves(params)
+            if not leaves:
+                raise ValueError(f"{where}: init must return parameters, got {params!r}")
+            for leaf in leaves:
+                dtype = jnp.asarray(leaf).dtype
+                if not jnp.issubdtype(dtype, jnp.floating):
+                    raise TypeError(f"{where}: parameters must be real numbers, got {dtype}")
+                if not bool(jnp.all(jnp.isfinite(leaf))):
+                    raise ValueError(f"{where}: init must return finite parameters, got NaN or infinity")
+            try:
+                answer = jax.eval_shape(self.user_apply, params, example)
+            except (TypeError, ValueError) as error:
+                raise ValueError(
+                    f"{where}: apply must score one example of shape ({dim},), but it raised: {error}"
+                ) from error
+            shape = getattr(answer, "shape", None)
+            if shape != ():
+                raise ValueError(
+                    f"{where}: apply must return one number, of shape (), for one example, got "
+                    f"{type(answer).__name__ if shape is None else f'shape {shape}'}"
+                )
+            if not bool(jnp.isfinite(self.user_apply(params, jnp.ones(dim, jnp.float32)))):
+                raise ValueError(f"{where}: apply must return a finite score, got NaN or infinity")
+
+    def init(self, key: Array, dim: int) -> Any:
+        """Return the user's parameters."""
+        with jax.enable_x64(False):
+            return jax.tree.map(lambda leaf: jnp.asarray(leaf, jnp.float32), self.user_init(key, dim))
+
+    def apply(self, params: Any, contexts: Array) -> Array:
+        """(n,) the user's scores."""
+        with jax.enable_x64(False):
+            return jax.vmap(self.user_apply, in_axes=(None, 0))(params, contexts)
+
+    def gradients(self, params: Any, contexts: Array) -> tuple[Array, Array]:
+        """(n,) scores and (n, p) gradients, all examples in one batch."""
+
+        def one(context: Array) -> tuple[Array, Array]:
+            score, gradient = jax.value_and_grad(self.user_apply)(params, context)
+            return score, ravel_pytree(gradient)[0]
+
+        with jax.enable_x64(False):
+            return jax.vmap(one)(contexts)
+
+    def last_layer(self, params: Any, contexts: Array) -> tuple[Array, Array]:
+        """(n,) scores and the user's features."""
+        if self.user_features is None:
+            raise ValueError("network: the last-layer width needs features=, the inputs of the last layer")
+        with jax.enable_x64(False):
+            features = jax.vmap(self.user_features, in_axes=(None, 0))(params, contexts)
+        return self.apply(params, contexts), features
+
+
+def network(
+    init: Callable[[Array, int], Any],
+    apply: Callable[[Any, Array], Array],
+    *,
+    features: Callable[[Any, Array], Array] | None = None,
+) -> Custom:
+    """Return a network from two pure functions, so that Flax, Equinox or hand-written ones plug in.
+
+    Args:
+        init: `init(key, dim)` returns the parameters, any pytree of float32 arrays.
+        apply: `apply(params, context)` returns the score () of one context (dim,).
+        features: `features(params, context)` returns what the last layer is given; for the last-layer width.
+
+    >>> import jax, jax.numpy as jnp
+    >>> def init(key, dim):
+    ...     return {"w": jax.random.normal(key, (8, dim)), "v": jnp.ones(8) / 8}
+    >>> def apply(params, x):
+    ...     return params["v"] @ jnp.tanh(params["w"] @ x)
+    >>> built = network(init, apply)
+    >>> built.check(3)
+    """
+    for name, value in (("init", init), ("apply", apply)):
+        if not callable(value):
+            raise TypeError(f"network: {name} must be a function, got {type(value).__name__}")
+    return Custom(user_init=init, user_apply=apply, user_features=features)

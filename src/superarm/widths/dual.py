@@ -1,0 +1,186 @@
+"""The dual form: the exact width from inner products of the rows seen, whatever the number of parameters.
+
+With rows X (t, p), prior scale s and K = s^2 X X', the full width is
+
+    x' (I / s^2 + X'X)^-1 x  =  s^2 x'x - |L^-1 k|^2,   L L' = I + K,   k = s^2 X x.
+
+The lower triangle L is kept in square tiles, and only the tiles in use are ever read: a query of n widths
+costs n t^2 operations and t^2 / 2 numbers of memory, where the full form takes 2 n p^2 and p^2. Rows that
+are gradients of a network stay in their factors.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax.scipy.linalg import solve_triangular
+
+from superarm.types import Array, pytree, static
+from superarm.widths.rows import Rows, cast, count_rows, only, products, squares
+
+TILE = 256  # rows of a tile: large enough for matrix products at full rate, small enough for short histories
+
+
+@pytree
+@dataclass(frozen=True)
+class DualFactor:
+    """The rows seen and the factor of their Gram matrix.
+
+    Attributes:
+        rows: the capacity of rows, those after `count` unused.
+        tiles: (b (b + 1) / 2, TILE, TILE) the lower triangle L, tile (i, j) at i (i + 1) / 2 + j; its unused
+            part is the identity.
+        count: () rows in use.
+        dropped: () rows that came when the capacity was used up; widths stay those of the rows kept, which
+            are never too small.
+        scale: () prior standard deviation s.
+        logdet: () log det (I + K).
+    """
+
+    rows: Rows
+    tiles: Array
+    count: Array
+    dropped: Array
+    scale: Array
+    logdet: Array
+
+    @property
+    def capacity(self) -> int:
+        """Rows that there is room for."""
+        return count_rows(self.rows)
+
+
+@pytree
+@dataclass(frozen=True)
+class DualWhitened:
+    """New rows, and solved (b, TILE, n) = L^-1 k of each."""
+
+    rows: Rows
+    solved: Array
+    scale: Array
+
+    def norms(self) -> Array:
+        """(n,) widths."""
+        variance = squares(self.rows) * self.scale**2 - jnp.sum(self.solved**2, axis=(0, 1))
+        return jnp.sqrt(jnp.maximum(variance, 0.0))  # a direction seen often may round below 0
+
+    def covariance(self) -> Array:
+        """(n, n) covariance of the rows' scores."""
+        blocks, tile, count = self.solved.shape
+        columns = self.solved.reshape(blocks * tile, count)
+        return products(self.rows, self.rows) * self.scale**2 - columns.T @ columns
+
+    def only(self, keep: Array) -> DualWhitened:
+        """The same with rows of 0 where keep (n,) is False."""
+        return replace(self, rows=only(self.rows, keep))
+
+    def take(self, items: Array) -> DualWhitened:
+        """The same of some of the rows."""
+        rows = jax.tree.map(lambda leaf: leaf[items], self.rows)
+        return DualWhitened(rows, self.solved[:, :, items], self.scale)
+
+
+@pytree
+@dataclass(frozen=True)
+class Dual:
+    """Width ||x||_{Z^-1} from the rows seen. O((n + k) t^2) per round after t observations.
+
+    Args:
+        precision: of the triangle: "float64"; "float32" halves time and memory, with widths to about 1e-4.
+    """
+
+    precision: str = static(default="float64")
+
+    def init(self, like: Rows, scale: Array, capacity: int) -> DualFactor:
+        """Return the factor of N(0, scale^2 I), with room for `capacity` rows like the given ones."""
+        blocks = -(-capacity // TILE)
+        dtype = jnp.dtype(self.precision)
+        rows = jax.tree.map(lambda leaf: jnp.zeros((blocks * TILE, leaf.shape[1]), leaf.dtype), like)
+        tiles = jnp.zeros((blocks * (blocks + 1) // 2, TILE, TILE), dtype)
+        diagonal = jnp.arange(blocks) * (jnp.arange(blocks) + 3) // 2
+        zero = jnp.zeros((), jnp.int64)
+        return DualFactor(
+            rows=rows,
+            tiles=tiles.at[diagonal].set(jnp.eye(TILE, dtype=dtype)[None]),
+            count=zero,
+            dropped=zero,
+            scale=jnp.asarray(scale, dtype),
+            logdet=jnp.zeros((), jnp.float64),
+        )
+
+    def whiten(self, factor: DualFactor, rows: Rows) -> DualWhitened:
+        """Solve L y = k for every new row, block by block, over the blocks in use."""
+        dtype = factor.tiles.dtype
+        new = cast(rows, dtype)
+        blocks, width = factor.capacity // TILE, count_rows(rows)
+
+        def solve_block(block: Array, solved: Array) -> Array:
+            seen = jax.tree.map(lambda leaf: _slab(leaf, block), factor.rows)
+            kernel = products(cast(seen, dtype), new) * factor.scale**2
+            used = block * TILE + jnp.arange(TILE) < factor.count
+            kernel = jnp.where(used[:, None], kernel, 0.0)
+            first = block * (block + 1) // 2
+
+            def subtract(column: Array, rest: Array) -> Array:
+                return rest - factor.tiles[first + column] @ solved[column]
+
+            rest = jax.lax.fori_loop(0, block, subtract, kernel)
+            return solved.at[block].set(solve_triangular(factor.tiles[first + block], rest, lower=True))
+
+        start = jnp.zeros((blocks, TILE, width), dtype)
+        in_use = (factor.count + TILE - 1) // TILE
+        solved = jax.lax.fori_loop(0, in_use, solve_block, start)
+        return DualWhitened(rows=new, solved=solved, scale=factor.scale)
+
+    def absorb(self, factor: DualFactor, whitened: DualWhitened, residual: Array) -> tuple[DualFactor, Any]:
+        """Append the rows that are not 0; the dual form has no parameters to shift."""
+        capacity = factor.capacity
+        size = squares(whitened.rows)
+        keep = size > 0.0  # a row of zeros moves nothing
+        place = factor.count + jnp.cumsum(keep) - 1
+        room = keep & (place < capacity)
+        count = size.shape[0]
+        # Rows that are not kept become the identity's, which adds 0 to the logarithm.
+        corner = jnp.eye(count, dtype=size.dtype) + jnp.where(
+            room[:, None] & room[None], whitened.covariance(), 0.0
+        )
+        triangle = jnp.linalg.cholesky(corner)
+        place = jnp.where(room, place, capacity)  # out of bounds: dropped by the writes
+
+        def write(index: Array, tiles: Array) -> Array:
+            line = whitened.solved[:, :, index].reshape(-1).at[place].set(triangle[index], mode="drop")
+            return _write_row(tiles, line.reshape(-1, TILE), place[index], room[index])
+
+        tiles = jax.lax.fori_loop(0, count, write, factor.tiles)
+        rows = jax.tree.map(
+            lambda kept, new: kept.at[place].set(new.astype(kept.dtype), mode="drop"),
+            factor.rows,
+            whitened.rows,
+        )
+        gain = 2.0 * jnp.sum(jnp.log(jnp.diagonal(triangle)))
+        return DualFactor(
+            rows=rows,
+            tiles=tiles,
+            count=factor.count + jnp.sum(room),
+            dropped=factor.dropped + jnp.sum(keep & ~room),
+            scale=factor.scale,
+            logdet=factor.logdet + gain.astype(jnp.float64),
+        ), ()
+
+
+def _slab(leaf: Array, block: Array) -> Array:
+    return jax.lax.dynamic_slice_in_dim(leaf, block * TILE, TILE)
+
+
+def _write_row(tiles: Array, line: Array, place: Array, write: Array) -> Array:
+    """Write line (b, TILE) as row `place` of the triangle, tile by tile up to the diagonal."""
+    block, row = place // TILE, place % TILE
+    first = block * (block + 1) // 2
+
+    def write_tile(column: Array, tiles: Array) -> Array:
+        return jax.lax.dynamic_update_slice(tiles, line[column][None, None], (first + column, row, 0))
+
+    return jax.lax.fori_loop(0, jnp.where(write, block + 1, 0), write_tile, tiles)
