@@ -114,8 +114,8 @@ def test_widths_answer_norms_covariances_and_stay_sound(seed, log_noise, log_pri
     for width in (Full(), Diagonal()):
         record = run(model_of(prior_scale, noise), width, blocks)
         with jax.enable_x64(True):
-            norms = np.asarray(width.norms(record.factor, jnp.asarray(queries)))
-            covariance = np.asarray(width.covariance(record.factor, jnp.asarray(queries)))
+            whitened = width.whiten(record.factor, jnp.asarray(queries))
+            norms, covariance = np.asarray(whitened.norms()), np.asarray(whitened.covariance())
         assert np.isfinite(np.asarray(record.mean)).all()
         assert (norms <= prior_scale * np.linalg.norm(queries, axis=1) * (1 + 1e-9)).all()
         assert (norms > 0).all()
@@ -186,7 +186,7 @@ def test_draws_have_the_posterior_covariance(width):
     with jax.enable_x64(True):
         features = jnp.asarray(np.random.default_rng(6).normal(size=(4, DIM)))
         draws = np.asarray(width.deviations(record.factor, jax.random.key(0), 40_000) @ features.T)
-        expected = np.asarray(width.covariance(record.factor, features))
+        expected = np.asarray(width.whiten(record.factor, features).covariance())
     scale = np.sqrt(np.outer(np.diag(expected), np.diag(expected)))
     np.testing.assert_allclose(np.cov(draws.T) / scale, expected / scale, atol=0.03)
     np.testing.assert_allclose(draws.mean(axis=0) / np.sqrt(np.diag(expected)), 0.0, atol=0.03)

@@ -1,8 +1,9 @@
 """superarm: contextual bandits whose action is one arm, a set of arms, or a duel."""
 
-from superarm import bounds, environments, rewards, types
+from superarm import anytime, bounds, environments, ntk, rewards, types
 from superarm.choosers import oracles
 from superarm.choosers.oracles import top_k
+from superarm.models import network, perceptron
 from superarm.policies import (
     cn_ts,
     cn_ucb,
@@ -13,12 +14,15 @@ from superarm.policies import (
     epsilon_greedy,
     lin_ts,
     lin_ucb,
+    neural_ts,
+    neural_ucb,
     uniform,
 )
+from superarm.policies.neural_parts import neural
 from superarm.policy import Policy
 from superarm.simulate import SimulationError, compare, simulate
 from superarm.types import Choice, Decision, Event, Spec, State
-from superarm.widths import lemma7_radius
+from superarm.widths import lemma1_radius, lemma7_radius, optimistic_draws
 
 __all__ = [
     "Choice",
@@ -28,6 +32,7 @@ __all__ = [
     "SimulationError",
     "Spec",
     "State",
+    "anytime",
     "bounds",
     "cn_ts",
     "cn_ucb",
@@ -38,10 +43,18 @@ __all__ = [
     "compare",
     "environments",
     "epsilon_greedy",
+    "lemma1_radius",
     "lemma7_radius",
     "lin_ts",
     "lin_ucb",
+    "network",
+    "neural",
+    "neural_ts",
+    "neural_ucb",
+    "ntk",
+    "optimistic_draws",
     "oracles",
+    "perceptron",
     "rewards",
     "simulate",
     "top_k",

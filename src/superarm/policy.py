@@ -25,6 +25,23 @@ from superarm.types import (
 )
 
 
+@dataclass(frozen=True)
+class Epoch:
+    """A stretch of a run under one policy.
+
+    Args:
+        policy: what decides.
+        start: decisions made before it.
+        stop: decisions made at its end.
+        replay: begin by observing and learning all that came before; otherwise begin anew.
+    """
+
+    policy: Policy
+    start: int
+    stop: int
+    replay: bool
+
+
 @pytree
 @dataclass(frozen=True)
 class Policy:
@@ -48,6 +65,10 @@ class Policy:
     def native(self) -> bool:
         """True when every function can be traced by JAX; otherwise the chooser runs on the host."""
         return self.chooser.native
+
+    def epochs(self, rounds: int) -> tuple[Epoch, ...]:
+        """The policies of a run: this one from beginning to end. Wrappers in `anytime` have more."""
+        return (Epoch(policy=self, start=0, stop=rounds, replay=False),)
 
     @property
     def learn_every(self) -> int | None:

@@ -7,7 +7,7 @@ a Python world) are stepped round by round behind the same interface.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -54,6 +54,7 @@ class Trace:
     best: Array
     healthy: Array
     items: Array  # (k,)
+    event: Any = ()  # the event, where a later policy will observe it again
 
 
 @double
@@ -75,35 +76,99 @@ def run_seed(
     """
     environment.check()
     keys = _keys(seed)
-    native = policy.native and environment.native
-    # Room for all that will be observed, for models that keep it.
-    spec = replace(environment.spec, capacity=rounds * policy.chooser.size)
     # Compiled as a whole: run piece by piece, an oracle's loop would be compiled anew for every seed.
     world = _init_world(environment, keys.world) if environment.native else environment.init(keys.world)
-    state = _init_state(policy, keys.init, spec) if policy.native else policy.init(keys.init, spec)
-    # Copied, since chunks take over the state's buffers and a fresh state may use one twice.
-    state = jax.tree.map(jnp.array, state)
-    step = _compiled_chunks if native else _stepped_chunks
     traces: list[Trace] = []
     seconds: list[np.ndarray[Any, Any]] = []
-    start = 0
-    run_chunk, compile_seconds = step(policy, environment, world, state, keys)
-    while start < rounds:
-        length = min(CHUNK, rounds - start, _until_learn(policy, start))
-        begun = time.perf_counter()
-        state, trace = run_chunk(state, start, length)
-        trace = jax.tree.map(lambda leaf, length=length: np.asarray(leaf)[:length], trace)
-        start += length
-        if policy.learn_every and start % policy.learn_every == 0:
-            state = replace(state, fit=_learn(policy, state, jax.random.fold_in(keys.learn, start)))
-        seconds.append(np.full(length, (time.perf_counter() - begun) / length))
-        _require_health(policy, trace, seed, start - length)
-        traces.append(trace)
-        if on_rounds:
-            on_rounds(length)
+    compile_seconds, refused = 0.0, 0
+    epochs = policy.epochs(rounds)
+    for number, epoch in enumerate(epochs):
+        key_init = jax.random.fold_in(keys.init, number) if number else keys.init
+        run = _Run(epoch.policy, environment, world, keys, seed, keep_events=number + 1 < len(epochs))
+        first = run.begin(key_init, epoch.stop)
+        if epoch.replay:
+            first = run.replay(first, traces)
+        for state, trace, took in run.rounds(first, epoch.start, epoch.stop):
+            traces.append(trace)
+            seconds.append(took)
+            if on_rounds:
+                on_rounds(len(took))
+            last = state
+        compile_seconds += run.compile_seconds
+        refused += int(getattr(last.fit, "failures", 0))
     frame = _table(traces, np.concatenate(seconds), seed, record_every, keep_items)
     frame.attrs["compile_seconds"] = compile_seconds
+    frame.attrs["refused_fits"] = refused
     return frame
+
+
+class _Run:
+    """One policy of a run, in its world."""
+
+    def __init__(
+        self,
+        policy: Policy,
+        environment: Environment,
+        world: Any,
+        keys: Keys,
+        seed: int,
+        *,
+        keep_events: bool,
+    ) -> None:
+        self.policy, self.environment, self.world, self.keys, self.seed = (
+            policy,
+            environment,
+            world,
+            keys,
+            seed,
+        )
+        self.keep_events = keep_events
+        self.compile_seconds = 0.0
+
+    def begin(self, key: Array, rounds: int) -> State:
+        """Return the first state, with room for all that will be observed."""
+        policy = self.policy
+        spec = replace(self.environment.spec, capacity=rounds * policy.chooser.size)
+        state = _init_state(policy, key, spec) if policy.native else policy.init(key, spec)
+        # Copied, since chunks take over the state's buffers and a fresh state may use one twice.
+        return jax.tree.map(jnp.array, state)
+
+    def rounds(self, state: State, start: int, stop: int) -> Iterator[tuple[State, Trace, Any]]:
+        """Go from decision `start` to `stop`; yield the state, the trace and the seconds of each chunk."""
+        native = self.policy.native and self.environment.native
+        step = _compiled_chunks if native else _stepped_chunks
+        run_chunk, self.compile_seconds = step(self, state)
+        while start < stop:
+            length = min(CHUNK, stop - start, _until_learn(self.policy, start))
+            begun = time.perf_counter()
+            state, trace = run_chunk(state, start, length)
+            trace = jax.tree.map(lambda leaf, length=length: np.asarray(leaf)[:length], trace)
+            start += length
+            state = self.learned(state, start)
+            took = np.full(length, (time.perf_counter() - begun) / length)
+            _require_health(self.policy, trace, self.seed, start - length)
+            yield state, trace, took
+
+    def learned(self, state: State, count: int) -> State:
+        """Return the state with a new fit, if one is due after `count` decisions."""
+        every = self.policy.learn_every
+        if every is None or count % every:
+            return state
+        return replace(state, fit=_learn(self.policy, state, jax.random.fold_in(self.keys.learn, count)))
+
+    def replay(self, state: State, traces: list[Trace]) -> State:
+        """Observe and learn again what an earlier policy met."""
+        start = 0
+        for trace in traces:
+            # A chunk ends where its policy learned, which may be elsewhere than where this one does.
+            left = trace.event
+            while (rows := left.feedback.shape[0]) > 0:
+                length = min(rows, _until_learn(self.policy, start))
+                state = _observe_all(self.policy, state, self.keys, _padded(left, CHUNK), start, length)
+                start += length
+                state = self.learned(state, start)
+                left = jax.tree.map(lambda leaf, length=length: leaf[length:], left)
+        return state
 
 
 @jax.jit
@@ -131,29 +196,30 @@ def _until_learn(policy: Policy, start: int) -> int:
 
 
 def _compiled_chunks(
-    policy: Policy, environment: Environment, world: Any, state: State, keys: Keys
+    run: _Run, state: State
 ) -> tuple[Callable[[State, int, int], tuple[State, Trace]], float]:
     """Return a compiled chunk, from the cache of this process when structure and shapes are known."""
-    arguments = (policy, environment, world, keys)
+    arguments = (run.policy, run.environment, run.world, run.keys)
     leaves, structure = jax.tree.flatten((arguments, state))
-    name = (structure, tuple((np.shape(leaf), str(leaf.dtype)) for leaf in leaves))
+    name = (structure, run.keep_events, tuple((np.shape(leaf), str(leaf.dtype)) for leaf in leaves))
     seconds = 0.0
     if name not in _CHUNKS:
         begun = time.perf_counter()
-        _CHUNKS[name] = _chunk.lower(*arguments, state, np.int64(0), np.int64(0)).compile()
+        lowered = _chunk.lower(*arguments, state, np.int64(0), np.int64(0), keep_events=run.keep_events)
+        _CHUNKS[name] = lowered.compile()
         seconds = time.perf_counter() - begun
     compiled = _CHUNKS[name]
 
-    def run(state: State, start: int, length: int) -> tuple[State, Trace]:
+    def step(state: State, start: int, length: int) -> tuple[State, Trace]:
         return compiled(*arguments, state, np.int64(start), np.int64(length))
 
-    return run, seconds
+    return step, seconds
 
 
 _CHUNKS: dict[Any, Any] = {}
 
 
-@partial(jax.jit, donate_argnames=("state",))
+@partial(jax.jit, donate_argnames=("state",), static_argnames=("keep_events",))
 def _chunk(
     policy: Policy,
     environment: Environment,
@@ -162,9 +228,11 @@ def _chunk(
     state: State,
     start: Array,
     length: Array,
+    *,
+    keep_events: bool,
 ) -> tuple[State, Trace]:
     """Run `length` rounds from `start`; both are values, so a short last chunk compiles nothing."""
-    step = partial(_round, policy, environment, world, keys)
+    step = partial(_round, policy, environment, world, keys, keep_events)
 
     def body(index: Array, carry: tuple[State, Trace]) -> tuple[State, Trace]:
         state, buffer = carry
@@ -177,14 +245,20 @@ def _chunk(
 
 
 def _round(
-    policy: Policy, environment: Environment, world: Any, keys: Keys, state: State, count: Array
+    policy: Policy,
+    environment: Environment,
+    world: Any,
+    keys: Keys,
+    keep_events: bool,
+    state: State,
+    count: Array,
 ) -> tuple[State, Trace]:
     """One round: offer, select, respond, observe."""
     key_offer, key_respond, key_select, key_observe = _round_keys(keys, count)
     offer = environment.offer(world, key_offer)
     decision = policy.select(state, key_select, offer.contexts, count, offer.mask)
     outcome = environment.respond(world, key_respond, offer, decision)
-    return _settle(policy, state, key_observe, decision, outcome)
+    return _settle(policy, state, key_observe, decision, outcome, keep_events)
 
 
 def _round_keys(keys: Keys, count: Array) -> tuple[Array, Array, Array, Array]:
@@ -195,7 +269,7 @@ def _round_keys(keys: Keys, count: Array) -> tuple[Array, Array, Array, Array]:
 
 
 def _settle(
-    policy: Policy, state: State, key: Array, decision: Decision, outcome: Outcome
+    policy: Policy, state: State, key: Array, decision: Decision, outcome: Outcome, keep_events: bool
 ) -> tuple[State, Trace]:
     """Observe the outcome, and trace it."""
     event = Event(
@@ -213,14 +287,16 @@ def _settle(
         best=outcome.best,
         healthy=decision.healthy,
         items=decision.items,
+        event=replace(event, memo=()) if keep_events else (),
     )
     return policy.observe(state, key, event), trace
 
 
 def _stepped_chunks(
-    policy: Policy, environment: Environment, world: Any, state: State, keys: Keys
+    run: _Run, state: State
 ) -> tuple[Callable[[State, int, int], tuple[State, Trace]], float]:
     """Return a chunk that steps on the host; what can be compiled is, once, at the first round."""
+    policy, environment, world, keys = run.policy, run.environment, run.world, run.keys
     native = environment.native
 
     def one_round(state: State, count: int) -> tuple[State, Trace]:
@@ -230,26 +306,53 @@ def _stepped_chunks(
         scores = _scores(policy, state, key_explore, offer.contexts, jnp.int64(count))
         choice = policy.chooser.choose(key_choose, scores, offer.mask)
         decision = _decide(offer.contexts, scores, offer.mask, choice)
-        outcome = environment.respond(world, key_respond, offer, decision)
-        return _settle_jitted(policy, state, key_observe, decision, _as_arrays(outcome))
+        respond = _respond if native else _respond_here
+        outcome = respond(environment, world, key_respond, offer, decision)
+        return _settle_jitted(policy, state, key_observe, decision, _as_arrays(outcome), run.keep_events)
 
-    def run(state: State, start: int, length: int) -> tuple[State, Trace]:
+    def steps(state: State, start: int, length: int) -> tuple[State, Trace]:
         traces = []
         for count in range(start, start + length):
             state, trace = one_round(state, count)
             traces.append(trace)
         return state, jax.tree.map(lambda *rows: np.stack(rows), *traces)
 
-    return run, 0.0
+    return steps, 0.0
 
 
-_settle_jitted = jax.jit(_settle)
+@partial(jax.jit, donate_argnames=("state",))
+def _observe_all(policy: Policy, state: State, keys: Keys, events: Event, start: int, length: int) -> State:
+    """Observe the first `length` of some events, with the keys of the decisions from `start`."""
+
+    def observe(index: Array, state: State) -> State:
+        event = jax.tree.map(lambda leaf: leaf[index], events)
+        return policy.observe(state, _round_keys(keys, start + index)[3], event)
+
+    return jax.lax.fori_loop(0, length, observe, state)
+
+
+def _padded(events: Event, rows: int) -> Event:
+    """The events with rows of 0 to a fixed number, so that one compilation serves all."""
+    missing = rows - events.feedback.shape[0]
+    return jax.tree.map(lambda leaf: np.pad(leaf, [(0, missing)] + [(0, 0)] * (leaf.ndim - 1)), events)
+
+
+_settle_jitted = partial(jax.jit, static_argnames=("keep_events",))(_settle)
 _decide = jax.jit(decide)
 
 
 @jax.jit
 def _offer(environment: Environment, world: Any, key: Array) -> Offer:
     return environment.offer(world, key)
+
+
+def _respond_here(
+    environment: Environment, world: Any, key: Array, offer: Offer, decision: Decision
+) -> Outcome:
+    return environment.respond(world, key, offer, decision)
+
+
+_respond = jax.jit(_respond_here)
 
 
 @jax.jit

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -50,7 +51,7 @@ def simulate(
     >>> len(result.table)
     200
     """
-    checks.has("simulate", "policy", policy, ("init", "select", "observe", "learn"))
+    checks.has("simulate", "policy", policy, ("epochs", "check"))
     return compare({policy.name: policy}, environment, rounds=rounds, seeds=seeds, **options)
 
 
@@ -98,8 +99,8 @@ def compare(
     chosen = _seeds(where, seeds)
     environment.check()
     for policy in policies.values():
-        checks.has(where, "policies", policy, ("init", "select", "observe", "learn"))
-        policy.chooser.check(environment.spec.num_arms)
+        checks.has(where, "policies", policy, ("epochs", "check"))
+        policy.check(replace(environment.spec, capacity=rounds))
     keep = keep_items and record_every == 1
     labels = [label for label in policies for _ in chosen]
     jobs = [
@@ -112,7 +113,23 @@ def compare(
     with progress_of("simulate", console) if shown else nullcontext(_silent) as advance:
         done = run_jobs(_run_job, jobs, workers=workers, progress=lambda rounds: advance(rounds, total))
         frames = dict(done)
+    _tell_refused(labels, frames)
     return Result.of([(labels[index], frames[index]) for index in range(len(jobs))])
+
+
+def _tell_refused(labels: Sequence[str], frames: Mapping[int, pd.DataFrame]) -> None:
+    """Warn of fits that diverged: they were refused, and the policy went on with the fit before."""
+    refused: dict[str, int] = {}
+    for index, frame in frames.items():
+        refused[labels[index]] = refused.get(labels[index], 0) + frame.attrs["refused_fits"]
+    for label, count in refused.items():
+        if count:
+            warnings.warn(
+                f"{label}: {count} fits diverged and were refused, the ones before stayed in force; lower "
+                "the learning rate, or use reduction='mean'",
+                RuntimeWarning,
+                stacklevel=3,
+            )
 
 
 def _silent(done: int, total: int) -> None:

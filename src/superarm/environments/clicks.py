@@ -212,7 +212,8 @@ def clicks(
         if given and feedback != "position":
             raise ValueError(f"{where}: {name} must come with feedback='position', got {feedback!r}")
     arms = sphere_arms(where, "attraction", attraction, named=ATTRACTIONS, dim=dim, num_arms=num_arms)
-    _require_chances(where, arms)
+    if callable(attraction):
+        _require_chances(where, arms)
     seen = _examination(where, examination, oracle.size) if feedback == "position" else None
     if position_input:
         return _paired(where, arms, oracle, feedback=feedback, reward=reward, raw=raw, examination=seen)
@@ -248,10 +249,9 @@ def _examination(where: str, examination: Any, slots: int) -> Any:
 @double
 def _require_chances(where: str, arms: SphereArms) -> None:
     """Refuse attractions outside of [0, 1], as far as one round shows."""
-    key_world, key_offer = jax.random.split(jax.random.key(0))
-    world = arms.init(key_world)
-    values = np.asarray(arms.means(world, arms.offer(world, key_offer).contexts))
-    checks.between(where, "attraction", values, 0.0, 1.0)
+    normals = np.random.default_rng(0).normal(size=(arms.num_arms + 1, arms.dim))
+    vectors = jnp.asarray(normals / np.linalg.norm(normals, axis=1, keepdims=True))
+    checks.between(where, "attraction", np.asarray(arms.score(vectors[1:], vectors[0])), 0.0, 1.0)
 
 
 def _default_reward(feedback: str, examination: Any) -> Reward:
@@ -267,7 +267,7 @@ def _paired(
     """The environment whose arms are pairs of an item and a position."""
     checks.one_of(f"{where} with position_input", "feedback", feedback, ("document", "position"))
     if reward is not None or raw:
-        must = "reward and raw must be left out with position_input, where the return is the number of clicks"
+        must = "reward and raw must be left out with position_input, which returns the number of clicks"
         raise ValueError(f"{where}: {must}, got {'raw' if raw else type(reward).__name__}")
     if not isinstance(oracle, TopK):
         must = "oracle must be top_k(k) with position_input, for k positions"

@@ -46,7 +46,7 @@ class TopK:
     dim: int
     rounds: int
     seeds: int = SEEDS
-    written: int = SEEDS // 2
+    written: int = 5
 
     def __call__(self, scale: str) -> Plan:
         """Return the plan of a scale."""
@@ -173,21 +173,21 @@ EXPERIMENTS = (
         "cosine",
         "Combinatorial neural bandits on a cosine score, d = 80",
         1,
-        TopK("cosine", 80, 4000, seeds=6, written=2),
+        TopK("cosine", 80, 4000, seeds=3, written=1),
         (*_published({"CN-UCB": 509.3, "CN-TS": 538.7, "CN-TS-M1": 556.6}), *_beats_linear()),
     ),
     _experiment(
         "dim-40",
         "Combinatorial neural bandits on a quadratic score, d = 40",
         2,
-        TopK("quadratic", 40, 2000),
+        TopK("quadratic", 40, 2000, seeds=10, written=2),
         _beats_linear(),
     ),
     _experiment(
         "dim-120",
         "Combinatorial neural bandits on a quadratic score, d = 120",
         2,
-        TopK("quadratic", 120, 4000, seeds=6, written=2),
+        TopK("quadratic", 120, 4000, seeds=3, written=1),
         (
             *(
                 rules.below(

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 
 from superarm.precision import FLOAT
-from superarm.types import Array, Event, Spec, State, LinearWidth, pytree
+from superarm.types import Array, Event, LinearWidth, Spec, State, pytree
 
 
 @pytree

@@ -18,8 +18,8 @@ from superarm.widths import Radius
 def cn_figure_model(units: int = 100) -> Neural:
     """The model behind the paper's figures, as its authors ran it.
 
-    A plain perceptron with 100 hidden units (m), features g / sqrt(m); every 10 rounds 100 full-batch steps of
-    0.01 on half the summed squares of the last 101 rounds, from the last fit, without a penalty (section 5
+    A plain perceptron with 100 hidden units (m), features g / sqrt(m); every 10 rounds 100 full-batch steps
+    of 0.01 on half the summed squares of the last 101 rounds, from the last fit, without a penalty (section 5
     states a window of 100 and a penalty; in the authors' runs the window was 101 and the penalty idle).
     """
     return neural(perceptron(width=units), learn_every=10, memory="window", memory_size=101)

@@ -11,7 +11,7 @@ from superarm.models import Fitting, Memory, Neural, perceptron
 from superarm.models.losses import LOSSES
 from superarm.models.networks import Perceptron, Scorer
 from superarm.types import Width
-from superarm.widths import Diagonal, Dual, Full
+from superarm.widths import Auto, Diagonal, Dual, Full, Sketched
 
 WIDTHS = ("auto", "full", "dual", "diagonal", "sketched", "last-layer")
 
@@ -66,12 +66,12 @@ def neural(
     where = "neural"
     network = perceptron() if network is None else network
     checks.has(where, "network", network, ("check", "init", "apply", "gradients", "last_layer"))
-    ridge = checks.positive(where, "ridge", ridge)
-    papers = isinstance(network, Perceptron)
     if row_scale is None:
-        row_scale = 1.0 / math.sqrt(network.width) if papers else 1.0
+        row_scale = 1.0 / math.sqrt(network.width) if isinstance(network, Perceptron) else 1.0
     if penalty is None:
-        penalty = network.width * ridge if papers and network.parametrization == "ntk" else 0.0
+        penalty = 0.0
+        if isinstance(network, Perceptron) and network.parametrization == "ntk":
+            penalty = network.width * ridge
     if not isinstance(optimizer, str):
         checks.has(where, "optimizer", optimizer, ("init", "update"))
     else:
@@ -81,7 +81,7 @@ def neural(
         need = "left out with memory='all'" if kind == "all" else f"given with memory={kind!r}"
         raise ValueError(f"{where}: memory_size must be {need}, got {memory_size}")
     return Neural(
-        ridge=ridge,
+        ridge=checks.positive(where, "ridge", ridge),
         row_scale=checks.positive(where, "row_scale", row_scale),
         fitting=Fitting(
             learning_rate=checks.positive(where, "learning_rate", learning_rate),
@@ -111,4 +111,11 @@ def with_width(where: str, model: Neural, width: str | Width) -> tuple[Neural, W
     checks.one_of(where, "width", width, WIDTHS)
     if width == "last-layer":
         return replace(model, rows="last-layer"), Full()
-    return model, {"full": Full, "dual": Dual, "diagonal": Diagonal}[width]()
+    named: dict[str, Width] = {
+        "auto": Auto(),
+        "full": Full(),
+        "dual": Dual(),
+        "diagonal": Diagonal(),
+        "sketched": Sketched(),
+    }
+    return model, named[width]

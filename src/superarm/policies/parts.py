@@ -5,8 +5,8 @@ from __future__ import annotations
 from superarm import checks
 from superarm.choosers import Best, Subset
 from superarm.models import Linear
-from superarm.types import Chooser, Oracle, Width
-from superarm.widths import Constant, Diagonal, Full, Radius
+from superarm.types import Chooser, LinearWidth, Oracle
+from superarm.widths import Constant, Diagonal, Full, Radius, Sketched
 
 
 def linear_model(where: str, prior_scale: float, noise: float) -> Linear:
@@ -17,9 +17,10 @@ def linear_model(where: str, prior_scale: float, noise: float) -> Linear:
     )
 
 
-def width_of(where: str, width: str) -> Width:
+def width_of(where: str, width: str) -> LinearWidth:
     """Return the width of that name."""
-    return Full() if checks.one_of(where, "width", width, ("full", "diagonal")) == "full" else Diagonal()
+    named: dict[str, LinearWidth] = {"full": Full(), "diagonal": Diagonal(), "sketched": Sketched()}
+    return named[checks.one_of(where, "width", width, tuple(named))]
 
 
 def radius_of(where: str, radius: float | Radius) -> Radius:

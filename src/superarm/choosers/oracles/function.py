@@ -20,7 +20,7 @@ from superarm.types import Array, Choice, pytree, static
 class HostFunction:
     """A NumPy function, checked at every call. Build it with `function`."""
 
-    fn: Callable[[NDArray, NDArray], Any] = static()  # noqa: RUF009
+    fn: Callable[[NDArray, NDArray], Any] = static()
     size: int = static()
     factor: float = static()
 
@@ -44,7 +44,7 @@ class HostFunction:
 class NativeFunction:
     """A function that JAX traces. Build it with `function(..., native=True)`."""
 
-    fn: Callable[[Array, Array], Array] = static()  # noqa: RUF009
+    fn: Callable[[Array, Array], Array] = static()
     size: int = static()
     factor: float = static()
 

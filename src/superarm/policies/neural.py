@@ -1,0 +1,73 @@
+"""Neural bandits for one arm: NeuralUCB and neural Thompson sampling."""
+
+from __future__ import annotations
+
+from superarm import checks
+from superarm.choosers import Best
+from superarm.explorers import UCB, Thompson
+from superarm.models import Neural, perceptron
+from superarm.policies.neural_parts import neural, with_width
+from superarm.policies.parts import radius_of
+from superarm.policy import Policy
+from superarm.types import Width
+from superarm.widths import Radius
+
+
+def single_arm_model() -> Neural:
+    """The model of the authors' experiments.
+
+    A perceptron with biases, gradients as they are, 100 full-batch steps every round on the mean loss with
+    weight decay lambda / t, from the last fit.
+    """
+    network = perceptron(width=100, biases=True)
+    return neural(network, row_scale=1.0, reduction="mean", penalty=1.0, anchored=False)
+
+
+def neural_ucb(
+    model: Neural | None = None, *, radius: float | Radius = 1.0, width: str | Width = "diagonal"
+) -> Policy:
+    """NeuralUCB: the arm with the highest f(x; theta) + radius ||g(x; theta)||_{Z^-1}.
+
+    Zhou, Li & Gu (2020), Neural contextual bandits with UCB-based exploration, ICML. Their experiments take
+    the diagonal of Z and the radius sqrt(lambda nu); Z grows here when feedback comes, there at the choice.
+
+    Args:
+        model: `neural(...)`; by default that of the authors' experiments.
+        radius: a constant, or a schedule.
+        width: "diagonal", as in the experiments; "full", "dual", "auto", "sketched", "last-layer".
+
+    >>> import superarm
+    >>> superarm.neural_ucb(radius=0.1).learn_every
+    1
+    """
+    where = "neural_ucb"
+    model, chosen = with_width(where, model or single_arm_model(), width)
+    explorer = UCB(radius=radius_of(where, radius))
+    return Policy(model=model, width=chosen, explorer=explorer, chooser=Best(), name=where)
+
+
+def neural_ts(
+    model: Neural | None = None, *, scale: float = 1.0, draws: int = 1, width: str | Width = "diagonal"
+) -> Policy:
+    """NeuralTS: the arm with the highest draw from N(f(x; theta), nu^2 lambda ||g(x; theta)||^2_{Z^-1}).
+
+    Zhang, Zhou, Li & Gu (2021), Neural Thompson sampling, ICLR.
+
+    Args:
+        model: `neural(...)`; by default that of the authors' experiments.
+        scale: nu.
+        draws: each arm is scored by its best of this many draws.
+        width: "diagonal", as in the experiments; "full", "dual", "auto", "sketched", "last-layer".
+
+    >>> import superarm
+    >>> superarm.neural_ts(scale=0.1).learn_every
+    1
+    """
+    where = "neural_ts"
+    model, chosen = with_width(where, model or single_arm_model(), width)
+    explorer = Thompson(
+        scale=checks.nonnegative(where, "scale", scale) * model.ridge**0.5,
+        draws=checks.count(where, "draws", draws),
+        joint=False,
+    )
+    return Policy(model=model, width=chosen, explorer=explorer, chooser=Best(), name=where)

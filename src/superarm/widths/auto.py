@@ -1,0 +1,86 @@
+"""The cheapest exact width that fits memory: full or dual, by the numbers of parameters and observations."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from typing import Any
+
+from superarm.types import Array, Whitened, pytree, static
+from superarm.widths.dual import Dual, DualFactor
+from superarm.widths.full import Full
+from superarm.widths.rows import Rows, count_columns
+
+logger = logging.getLogger("superarm")
+
+NUMBER = 8  # bytes of a float64
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What a width would take: bytes at most, and operations per row of a query, on average over a run."""
+
+    name: str
+    bytes: int
+    operations: float
+
+
+def estimates(parameters: int, capacity: int) -> tuple[Estimate, Estimate]:
+    """What the full and the dual width take for p parameters and a number of observations.
+
+    The full form multiplies with a p x p matrix, which updating copies; the dual one solves with a triangle
+    that grows, over a run, to the number of observations: a third of its last cost on average.
+
+    >>> [one.name for one in estimates(8100, 8000)]
+    ['full', 'dual']
+    """
+    full = Estimate("full", 3 * parameters**2 * NUMBER, 2.0 * parameters**2)
+    dual = Estimate("dual", capacity**2 // 2 * NUMBER, capacity**2 / 3.0)
+    return full, dual
+
+
+def cheapest(parameters: int, capacity: int, memory: float) -> Estimate:
+    """The cheapest that fits; the dual one needs a capacity that is known (> 0)."""
+    full, dual = estimates(parameters, capacity)
+    fitting = [one for one in ((full, dual) if capacity else (full,)) if one.bytes <= memory]
+    if not fitting:
+        sizes = " and ".join(f"{one.name} {one.bytes / 1e9:.1f} GB" for one in (full, dual) if one.bytes)
+        raise ValueError(
+            f"width: no exact width fits {memory / 1e9:.1f} GB for {parameters} parameters and {capacity} "
+            f"observations ({sizes}); choose 'sketched', 'last-layer' or 'diagonal', or Auto(memory=...)"
+        )
+    return min(fitting, key=lambda one: one.operations)
+
+
+@pytree
+@dataclass(frozen=True)
+class Auto:
+    """Full or dual, whichever is cheaper for the problem; it says which in the log "superarm".
+
+    Args:
+        memory: bytes that the width may take.
+    """
+
+    memory: float = static(default=4e9)
+
+    def init(self, like: Rows, scale: Array, capacity: int) -> Any:
+        """Return the factor of the width that was chosen."""
+        parameters = count_columns(like)
+        best = cheapest(parameters, capacity, self.memory)
+        logger.info(
+            "width: %s for %d parameters and %d observations, at most %.2f GB",
+            *(best.name, parameters, capacity, best.bytes / 1e9),
+        )
+        return (Full() if best.name == "full" else Dual()).init(like, scale, capacity)
+
+    def whiten(self, factor: Any, rows: Rows) -> Whitened:
+        """Measure rows by the factor."""
+        return _of(factor).whiten(factor, rows)
+
+    def absorb(self, factor: Any, whitened: Any, residual: Array) -> tuple[Any, Any]:
+        """Take in whitened rows."""
+        return _of(factor).absorb(factor, whitened, residual)
+
+
+def _of(factor: Any) -> Any:
+    return Dual() if isinstance(factor, DualFactor) else Full()

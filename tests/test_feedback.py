@@ -1,0 +1,675 @@
+"""Rewards, click models and choices: every formula against NumPy, every law against its frequencies."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from dataclasses import replace
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import superarm
+from superarm import oracles, rewards
+from superarm.environments import (
+    alpha_regret,
+    assortment_choices,
+    catalogue,
+    clicks,
+    fixed_arms,
+    linear_scores,
+    nonlinear_scores,
+)
+from superarm.types import Decision, Offer
+
+TOP = superarm.top_k(3)
+SOLVE = jax.jit(lambda oracle, key, scores, mask: oracle.solve(key, scores, mask))
+VALUE = jax.jit(lambda reward, items, mask, scores: reward.value(items, mask, scores))
+quick = settings(max_examples=40, deadline=None, derandomize=True)
+
+
+@pytest.fixture(autouse=True)
+def double():
+    with jax.enable_x64(True):
+        yield
+
+
+def in_double(test):
+    """For property tests, whose examples run after the fixture's first use."""
+
+    @functools.wraps(test)
+    def wrapped(*args, **kwargs):
+        with jax.enable_x64(True):
+            return test(*args, **kwargs)
+
+    return wrapped
+
+
+def vectors(low: float, high: float, size: int):
+    values = st.floats(low, high, allow_subnormal=False)
+    return st.lists(values, min_size=size, max_size=size).map(np.array)
+
+
+def decision(items, slots: int | None = None) -> Decision:
+    slots = len(items) if slots is None else slots
+    padded = jnp.asarray([*items, *[-1] * (slots - len(items))], jnp.int32)
+    return Decision(
+        items=padded,
+        mask=padded >= 0,
+        features=jnp.zeros((slots, 1)),
+        scores=jnp.zeros(slots),
+        healthy=jnp.asarray(True),
+    )
+
+
+def on_sphere(*shape: int) -> np.ndarray:
+    normals = np.random.default_rng(0).normal(size=shape)
+    return normals / np.linalg.norm(normals, axis=-1, keepdims=True)
+
+
+def drawn(environment):
+    """A world and an offer, as the environment would draw them, without compiling its draws."""
+    dim, num_arms = environment.spec.dim, environment.spec.num_arms
+    vectors = jnp.asarray(on_sphere(num_arms + 1, dim))
+    return vectors[0], Offer(contexts=vectors[1:], mask=jnp.ones(num_arms, bool))
+
+
+def outcomes(environment, world, offer, choice: Decision, rounds: int = 4000):
+    """The same decision in many rounds; every leaf has a leading axis."""
+
+    def respond(key):
+        return environment.respond(world, key, offer, choice)
+
+    # One by one: a batch takes four times as long to compile.
+    return jax.jit(lambda keys: jax.lax.map(respond, keys))(jax.random.split(jax.random.key(7), rounds))
+
+
+def near(sample, mean) -> None:
+    """The mean over axis 0 lies within 4.5 standard errors; an error of exactly 0 must be exact."""
+    sample, mean = np.asarray(sample, float), np.asarray(mean)
+    error = sample.std(0) / np.sqrt(len(sample))
+    assert np.all(np.abs(sample.mean(0) - mean) <= 4.5 * error + 1e-12)
+
+
+# --- rewards ---
+
+WEIGHTS, REVENUES = np.array([1.0, 0.7, 0.7, 0.2]), np.array([0.5, 1.0, 2.0, 4.0, 0.0])
+REWARDS = {
+    "sum": (rewards.Sum(), lambda items, v: v.sum(), 2.0),
+    "position": (
+        rewards.position_weighted(WEIGHTS),
+        lambda items, v: (WEIGHTS[: len(v)] * v).sum(),
+        np.linalg.norm(WEIGHTS),
+    ),
+    "cascade": (rewards.Cascade(), lambda items, v: 1.0 - np.prod(1.0 - np.clip(v, 0.0, 1.0)), 2.0),
+    "mnl": (
+        rewards.mnl_revenue(REVENUES),
+        lambda items, v: (REVENUES[items] * np.exp(v)).sum() / (1.0 + np.exp(v).sum()),
+        2.0,
+    ),
+    "function": (
+        rewards.function(lambda items, mask, v: jnp.max(v, where=mask, initial=0.0)),
+        lambda items, v: max(v.max(initial=0.0), 0.0),
+        1.0,
+    ),
+}
+every_reward = pytest.mark.parametrize("name", REWARDS)
+ITEMS = jnp.array([3, 0, 1, 2], jnp.int32)
+ALL = jnp.ones(4, bool)
+
+
+@every_reward
+def test_a_reward_is_its_formula_and_lipschitz(name):
+    reward, formula, constant = REWARDS[name]
+
+    @quick
+    @given(vectors(-3, 3, 4), vectors(-3, 3, 4))
+    def check(v, other):
+        value = float(VALUE(reward, ITEMS, ALL, v))
+        assert value == pytest.approx(formula(np.asarray(ITEMS), v), abs=1e-12)
+        difference = abs(value - float(VALUE(reward, ITEMS, ALL, other)))
+        assert difference <= constant * np.linalg.norm(v - other) + 1e-12
+
+    check()
+
+
+@every_reward
+def test_a_slot_that_is_not_used_does_not_count(name):
+    reward, formula, _ = REWARDS[name]
+    v = np.array([0.3, 0.9])
+    padded = np.array([*v, np.nan, 7.0])
+    items, mask = jnp.array([3, 1, -1, -1], jnp.int32), jnp.array([True, True, False, False])
+    assert float(VALUE(reward, items, mask, padded)) == pytest.approx(formula(np.array([3, 1]), v))
+    nothing = VALUE(reward, jnp.full(4, -1, jnp.int32), jnp.zeros(4, bool), padded)
+    assert float(nothing) == 0.0
+
+
+@pytest.mark.parametrize("name", ["sum", "position", "cascade"])
+def test_rewards_are_monotone_in_the_scores(name):
+    reward = REWARDS[name][0]
+
+    @quick
+    @given(vectors(-0.5, 1.5, 4), vectors(0, 1, 4))
+    def check(v, more):
+        assert float(VALUE(reward, ITEMS, ALL, v + more)) >= float(VALUE(reward, ITEMS, ALL, v)) - 1e-12
+
+    check()
+
+
+def test_revenue_of_a_set_may_fall_when_a_cheap_item_gains_utility():
+    reward, pair = rewards.mnl_revenue([1.0, 10.0]), (jnp.array([0, 1], jnp.int32), jnp.ones(2, bool))
+    assert float(reward.value(*pair, jnp.array([3.0, 1.0]))) < float(
+        reward.value(*pair, jnp.array([0.0, 1.0]))
+    )
+
+
+def test_revenue_with_utilities_beyond_the_exponent_range():
+    reward, pair = rewards.mnl_revenue([1.0, 3.0]), (jnp.array([0, 1], jnp.int32), jnp.ones(2, bool))
+    assert float(reward.value(*pair, jnp.array([1000.0, 1000.0]))) == 2.0
+    assert float(reward.value(*pair, jnp.array([1000.0, -1000.0]))) == 1.0
+    assert float(reward.value(*pair, jnp.array([-1000.0, -1000.0]))) == 0.0
+
+
+# --- oracles for these rewards ---
+
+
+@quick
+@given(vectors(-1, 2, 5), st.integers(0, 99))
+@in_double
+def test_top_k_is_the_best_ranking(scores, seed):
+    with jax.numpy_rank_promotion("allow"):
+        items = np.asarray(SOLVE(TOP, jax.random.key(seed), scores, np.ones(5, bool)).items)
+    weights = WEIGHTS[[0, 1, 3]]
+    lists = [list(items) for items in itertools.permutations(range(5), 3)]
+    for worth in (
+        lambda v: (weights * v).sum(),
+        lambda v: 1.0 - np.prod(1.0 - np.clip(v, 0.0, 1.0)),
+    ):
+        assert worth(scores[items]) >= max(worth(scores[items]) for items in lists) - 1e-12
+
+
+def revenue(revenues, utilities, items) -> float:
+    """In powers of the highest utility, to reach beyond the exponent range."""
+    items = list(items)
+    highest = max(0.0, utilities[items].max(initial=0.0))
+    weights = np.exp(utilities[items] - highest)
+    return float((revenues[items] * weights).sum() / (np.exp(-highest) + weights.sum()))
+
+
+def best_revenue(revenues, utilities, mask, size: int) -> float:
+    arms = np.flatnonzero(mask)
+    sets = (itertools.combinations(arms, count) for count in range(size + 1))
+    return max(revenue(revenues, utilities, items) for items in itertools.chain.from_iterable(sets))
+
+
+@settings(max_examples=150, deadline=None, derandomize=True)
+@given(
+    st.one_of(vectors(0, 10, 7), st.lists(st.integers(0, 3), min_size=7, max_size=7).map(np.array)),
+    vectors(-1, 1, 7),
+    st.sampled_from([1.0, 5.0, 50.0, 800.0]),
+    st.lists(st.booleans(), min_size=7, max_size=7).map(np.array),
+    st.integers(0, 99),
+)
+@in_double
+def test_assortments_are_best(revenues, utilities, scale, mask, seed):
+    revenues, utilities = revenues.astype(float), scale * utilities
+    choice = SOLVE(oracles.assortment(revenues, 3), jax.random.key(seed), utilities, mask)
+    items = np.asarray(choice.items)[np.asarray(choice.mask)]
+    best = best_revenue(revenues, utilities, mask, 3)
+    assert bool(choice.feasible)
+    assert np.all(mask[items])
+    assert len(set(items)) == len(items)
+    assert revenue(revenues, utilities, items) >= best * (1 - 1e-12)
+    assert len(items) > 0 or not np.any(mask & (revenues > 0))
+
+
+@quick
+@given(vectors(0, 10, 6), vectors(-3, 3, 6), vectors(0, 2, 6))
+@in_double
+def test_revenue_of_the_best_assortment_is_monotone(revenues, utilities, more):
+    everything = np.ones(6, bool)
+    before = best_revenue(revenues, utilities, everything, 3)
+    assert best_revenue(revenues, utilities + more, everything, 3) >= before - 1e-12
+
+
+def test_assortments_break_ties_by_key():
+    oracle, scores = oracles.assortment(np.full(4, 2.0), 2), jnp.zeros(4)
+    found = {tuple(sorted(SOLVE(oracle, jax.random.key(s), scores, ALL).items.tolist())) for s in range(60)}
+    assert found == set(itertools.combinations(range(4), 2))
+
+
+# --- nonlinear scores ---
+
+FORMULAS = {
+    "linear": lambda product: product,
+    "quadratic": lambda product: product**2,
+    "cosine": lambda product: np.cos(np.pi * product),
+}
+
+
+@pytest.mark.parametrize("name", FORMULAS)
+def test_scores_are_their_formulas(name):
+    environment = nonlinear_scores(TOP, score=name, dim=5, num_arms=8, noise=0.0)
+    a, offer = drawn(environment)
+    scores = FORMULAS[name](np.asarray(offer.contexts) @ np.asarray(a))
+    outcome = environment.respond(a, jax.random.key(1), offer, decision([4, 0, 2]))
+    assert np.allclose(outcome.feedback, scores[[4, 0, 2]])
+    assert float(outcome.value) == float(outcome.reward) == pytest.approx(scores[[4, 0, 2]].sum())
+    assert float(outcome.best) == float(outcome.best_reward) == pytest.approx(np.sort(scores)[-3:].sum())
+
+
+def test_worlds_and_contexts_lie_on_the_sphere_and_are_drawn_anew():
+    environment = nonlinear_scores(TOP, dim=3, num_arms=2000)
+    worlds = [environment.init(jax.random.key(seed)) for seed in range(2)]
+    contexts = [np.asarray(environment.offer(worlds[0], jax.random.key(seed)).contexts) for seed in range(2)]
+    for vectors in (*worlds, *contexts):
+        assert np.allclose(np.linalg.norm(vectors, axis=-1), 1.0)
+    near(contexts[0], np.zeros(3))
+    near(contexts[0] ** 2, np.full(3, 1 / 3))
+    assert not np.allclose(worlds[0], worlds[1])
+    assert not np.allclose(contexts[0], contexts[1])
+
+
+def test_a_score_may_be_a_function():
+    environment = nonlinear_scores(
+        TOP, score=lambda contexts, a: jnp.abs(contexts @ a), dim=5, num_arms=8, noise=0.0
+    )
+    a, offer = drawn(environment)
+    outcome = environment.respond(a, jax.random.key(1), offer, decision([2, 1, 0]))
+    assert np.allclose(outcome.feedback, np.abs(np.asarray(offer.contexts) @ np.asarray(a))[[2, 1, 0]])
+
+
+def test_hindsight_is_the_best_set_for_all_noisy_scores():
+    environment = nonlinear_scores(TOP, dim=5, num_arms=8, noise=0.5)
+    a, offer = drawn(environment)
+    everything = outcomes(environment, a, offer, decision(range(8)), 20)
+    few = outcomes(replace(environment, hindsight=True), a, offer, decision([6, 1]), 20)
+    noisy = np.asarray(everything.feedback)
+    assert np.array_equal(few.feedback, noisy[:, [6, 1]])  # whatever else is chosen
+    assert np.allclose(few.best, everything.best)
+    best = np.argsort((np.asarray(offer.contexts) @ np.asarray(a)) ** 2)[-3:]
+    assert np.allclose(everything.best_reward, noisy[:, best].sum(1))
+    assert np.allclose(few.best_reward, np.sort(noisy, axis=1)[:, -3:].sum(1))
+    assert nonlinear_scores(TOP, hindsight=True).hindsight
+
+
+def test_the_default_is_the_paper():
+    environment = nonlinear_scores(superarm.top_k(4))
+    assert environment.spec == superarm.Spec(dim=80, num_arms=20)
+    assert float(environment.weights.scale) == 0.01
+
+
+# --- click models ---
+
+ATTRACTIONS = {
+    "linear": lambda product: (1 + product) / 2,
+    "quadratic": lambda product: product**2,
+    "cosine": lambda product: np.cos(np.pi * product / 2) ** 2,
+}
+EXAMINATION = np.array([0.9, 0.6, 0.3])
+SHOWN = decision([5, 2, 0])
+
+
+def shown(environment, choice: Decision = SHOWN):
+    """The linear attractions (n,) of an offer, and what comes back for a list in 4000 rounds of it."""
+    a, offer = drawn(environment)
+    attractions = ATTRACTIONS["linear"](np.asarray(offer.contexts) @ np.asarray(a))
+    return attractions, outcomes(environment, a, offer, choice)
+
+
+@pytest.mark.parametrize("attraction", ATTRACTIONS)
+def test_attractions_are_their_formulas(attraction):
+    environment = clicks(TOP, attraction=attraction, dim=4, num_arms=6)
+    a, offer = drawn(environment)
+    wanted = ATTRACTIONS[attraction](np.asarray(offer.contexts) @ np.asarray(a))
+    assert np.allclose(environment.arms.means(a, offer.contexts), wanted)
+
+
+def test_document_clicks():
+    attractions, seen = shown(clicks(TOP, attraction="linear", dim=4, num_arms=6))
+    assert set(np.unique(seen.feedback)) == {0.0, 1.0}
+    assert np.all(seen.observed)
+    near(seen.feedback, attractions[[5, 2, 0]])
+    near(seen.reward, attractions[[5, 2, 0]].sum())
+    near(seen.best_reward, np.sort(attractions)[-3:].sum())
+    assert np.allclose(seen.value, attractions[[5, 2, 0]].sum())
+    assert np.allclose(seen.best, np.sort(attractions)[-3:].sum())
+
+
+@pytest.mark.parametrize("raw", [False, True])
+def test_position_clicks(raw):
+    environment = clicks(
+        TOP, feedback="position", attraction="linear", examination=EXAMINATION, raw=raw, dim=4, num_arms=6
+    )
+    attractions, seen = shown(environment)
+    value, best = EXAMINATION @ attractions[[5, 2, 0]], EXAMINATION @ np.sort(attractions)[::-1][:3]
+    assert np.all(seen.observed)
+    near(seen.feedback, attractions[[5, 2, 0]] * (EXAMINATION if raw else 1.0))
+    clicked = np.asarray(seen.feedback) > 0
+    assert np.allclose(seen.feedback, clicked * (1.0 if raw else 1.0 / EXAMINATION))
+    assert np.allclose(seen.reward, clicked.sum(1))
+    near(seen.reward, value)
+    near(seen.best_reward, best)
+    assert np.allclose(seen.value, value)
+    assert np.allclose(seen.best, best)
+
+
+def test_positions_are_looked_at_less_and_less_by_default():
+    assert clicks(TOP, feedback="position").examination.tolist() == [1.0, 1 / 2, 1 / 3]
+
+
+def test_cascade_clicks():
+    attractions, seen = shown(clicks(TOP, feedback="cascade", attraction="linear", dim=4, num_arms=6))
+    chances, observed, feedback = attractions[[5, 2, 0]], np.asarray(seen.observed), np.asarray(seen.feedback)
+    reach = np.cumprod(np.append(1.0, 1.0 - chances))
+    near(observed, reach[:3])
+    near(observed * feedback, reach[:3] * chances)
+    assert np.all((observed * feedback).sum(1) <= 1.0)  # one click at most
+    assert np.all(np.diff(observed.astype(int), axis=1) <= 0)  # down the list, without gaps
+    assert np.array_equal(observed.sum(1) < 3, np.any((feedback * observed)[:, :2] == 1.0, axis=1))
+    assert np.array_equal(seen.reward, np.any(feedback * observed == 1.0, axis=1))
+    near(seen.reward, 1.0 - reach[3])
+    assert np.allclose(seen.value, 1.0 - reach[3])
+    assert np.allclose(seen.best, 1.0 - np.prod(1.0 - np.sort(attractions)[-3:]))
+
+
+def test_cascade_with_slots_that_are_not_used():
+    environment = clicks(TOP, feedback="cascade", attraction=lambda x, a: 0.5 + 0.0 * (x @ a), num_arms=6)
+    _, seen = shown(environment, choice=decision([4], slots=3))
+    assert np.array_equal(np.asarray(seen.observed).sum(0), [4000, 0, 0])
+    near(seen.reward, 0.5)
+
+
+def test_semi_bandit_feedback_with_a_reward_of_the_user():
+    def smallest(items, mask, scores):
+        return jnp.min(scores, where=mask, initial=2.0)
+
+    environment = clicks(
+        TOP, feedback="semi-bandit", attraction="linear", reward=smallest, noise=0.2, dim=4, num_arms=6
+    )
+    attractions, seen = shown(environment)
+    near(seen.feedback, attractions[[5, 2, 0]])
+    assert np.allclose(np.std(seen.feedback, axis=0), 0.2, rtol=0.05)
+    assert np.allclose(seen.reward, np.min(seen.feedback, axis=1))
+    assert np.allclose(seen.value, attractions[[5, 2, 0]].min())
+    assert np.allclose(seen.best, np.sort(attractions)[-3])
+
+
+def test_pairs_of_item_and_position():
+    environment = clicks(
+        TOP,
+        feedback="position",
+        attraction="linear",
+        examination=EXAMINATION,
+        position_input=True,
+        dim=4,
+        num_arms=5,
+    )
+    assert environment.spec == superarm.Spec(dim=7, num_arms=15)
+    a, offer = jnp.asarray(on_sphere(4)), environment.offer((), jax.random.key(0))
+    contexts = np.asarray(offer.contexts).reshape(5, 3, 7)
+    assert np.all(contexts[:, :, :4] == contexts[:, :1, :4])
+    assert np.all(contexts[:, :, 4:] == np.eye(3))
+    attractions = ATTRACTIONS["linear"](contexts[:, 0, :4] @ np.asarray(a))
+    pairs = [4 * 3 + 1, 0 * 3 + 2, 2 * 3 + 0]  # item 4 second, item 0 third, item 2 first
+    seen = outcomes(environment, a, offer, decision(pairs))
+    near(seen.feedback, attractions[[4, 0, 2]] * EXAMINATION[[1, 2, 0]])
+    assert np.allclose(seen.value, np.sum(attractions[[4, 0, 2]] * EXAMINATION[[1, 2, 0]]))
+    means = np.outer(attractions, EXAMINATION).ravel()
+    matched = environment.oracle.solve(jax.random.key(0), means, np.ones(15, bool))
+    assert float(seen.best[0]) == pytest.approx(means[np.asarray(matched.items)].sum())
+
+
+def test_pairs_of_the_document_model_do_not_depend_on_the_position():
+    environment = clicks(TOP, position_input=True, num_arms=5)
+    assert np.array_equal(environment.examination, np.ones(3))
+
+
+# --- choices ---
+
+
+@pytest.mark.parametrize("feedback", ["utility", "choice"])
+def test_choices_follow_the_logit_model(feedback):
+    revenues = np.array([1.0, 2.0, 3.0, 4.0, 5.0, 6.0])
+    environment = assortment_choices(revenues, 3, feedback=feedback, noise=0.3)
+    a, offer = drawn(environment)
+    utilities = 3.0 * np.asarray(offer.contexts) @ np.asarray(a)
+    seen = outcomes(environment, a, offer, decision([4, 1], slots=3))
+    weights = np.exp(utilities[[4, 1]])
+    chances = weights / (1.0 + weights.sum())
+    if feedback == "choice":
+        near(np.asarray(seen.feedback)[:, :2], chances)
+        assert np.all(np.asarray(seen.feedback)[:, 2] == 0.0)
+        assert np.allclose(seen.reward, np.asarray(seen.feedback)[:, :2] @ revenues[[4, 1]])
+    else:
+        near(np.asarray(seen.feedback)[:, :2], utilities[[4, 1]])
+        assert np.allclose(np.std(seen.feedback, axis=0)[:2], 0.3, rtol=0.05)
+    assert np.array_equal(seen.observed[0], [True, True, False])
+    near(seen.reward, chances @ revenues[[4, 1]])
+    assert np.allclose(seen.value, chances @ revenues[[4, 1]])
+    best = best_revenue(revenues, utilities, np.ones(6, bool), 3)
+    assert np.allclose(seen.best, best)
+    near(seen.best_reward, best)
+
+
+# --- wrappers ---
+
+SIZES = [3.0, 1.0, 4.0, 1.0, 5.0, 2.0]
+GREEDY = oracles.knapsack(SIZES, 6.0, method="greedy")
+
+
+def test_alpha_regret_scales_the_optimum_alone():
+    plain = nonlinear_scores(oracles.knapsack(SIZES, 6.0), dim=3, num_arms=6, noise=0.1)
+    scaled = alpha_regret(plain, 0.25)
+    world = plain.init(jax.random.key(0))
+    offer = plain.offer(world, jax.random.key(1))
+    one, other = (each.respond(world, jax.random.key(2), offer, decision([0])) for each in (plain, scaled))
+    assert float(other.best) == 0.25 * float(one.best)
+    assert float(other.best_reward) == 0.25 * float(one.best_reward)
+    for name in ("feedback", "observed", "reward", "value"):
+        assert np.array_equal(getattr(one, name), getattr(other, name))
+    assert scaled.spec == plain.spec
+    assert scaled.oracle is plain.oracle
+
+
+def test_a_greedy_policy_is_judged_by_what_its_oracle_promises():
+    exact = nonlinear_scores(oracles.knapsack(SIZES, 6.0), dim=3, num_arms=6)
+    policy, judged = superarm.comb_lin_ts(GREEDY, noise=0.3), alpha_regret(exact, GREEDY.factor)
+    table = superarm.simulate(policy, judged, rounds=40, seeds=1, workers=0).table
+    assert np.all(table["best"] > 0.0)
+    assert np.any(table["regret"] < 0.0)  # more than it promises
+    assert np.all(table["regret"] + table["best"] >= -1e-12)  # twice the goal is the optimum
+
+
+@quick
+@given(vectors(0, 10, 6))
+@in_double
+def test_greedy_with_true_scores_has_no_alpha_regret(scores):
+    world = alpha_regret(catalogue(np.eye(6), scores, oracles.knapsack(SIZES, 6.0), noise=0.0), 0.5)
+    choice = SOLVE(GREEDY, jax.random.key(0), scores, np.ones(6, bool))
+    offer = world.offer(world.init(jax.random.key(1)), jax.random.key(2))
+    picked = decision(choice.items[choice.mask].tolist(), slots=GREEDY.size)
+    outcome = world.respond(world.init(jax.random.key(1)), jax.random.key(3), offer, picked)
+    assert float(outcome.best - outcome.value) <= 1e-9
+
+
+def test_fixed_arms_stay():
+    environment = fixed_arms(clicks(TOP, dim=4, num_arms=6))
+    world = environment.init(jax.random.key(0))
+    offers = [environment.offer(world, jax.random.key(seed)).contexts for seed in range(3)]
+    assert np.array_equal(offers[0], offers[1])
+    assert np.array_equal(offers[0], offers[2])
+    again = environment.init(jax.random.key(1))
+    assert not np.allclose(offers[0], environment.offer(again, jax.random.key(0)).contexts)
+    outcome = environment.respond(
+        world, jax.random.key(1), environment.offer(world, jax.random.key(2)), SHOWN
+    )
+    attractions = (np.asarray(offers[0]) @ np.asarray(world.world)) ** 2
+    assert float(outcome.value) == pytest.approx(attractions[[5, 2, 0]].sum())
+
+
+# --- learning ---
+
+PAIR = superarm.top_k(2)
+
+
+def linear(oracle):
+    """A learner, and the same with so much noise that it only draws from its prior: chance, compiled once."""
+    return superarm.comb_lin_ts(oracle, noise=0.5), superarm.comb_lin_ts(oracle, noise=1e6)
+
+
+def by_item(oracle):
+    """A learner, and the same with a radius so large that it takes all items in turn."""
+    return superarm.comb_ucb1(oracle, scale=0.2), superarm.comb_ucb1(oracle, scale=1e6)
+
+
+def uniform(oracle):
+    return superarm.comb_lin_ucb(oracle, noise=0.5), superarm.uniform(oracle)
+
+
+WORLDS = {
+    "scores": (nonlinear_scores(PAIR, score="linear", dim=6, num_arms=10, noise=0.1), linear),
+    "document": (clicks(PAIR, attraction="linear", dim=6, num_arms=10), uniform),
+    "position": (clicks(PAIR, feedback="position", attraction="linear", dim=6, num_arms=10), linear),
+    "cascade": (clicks(PAIR, feedback="cascade", attraction="linear", dim=6, num_arms=10), linear),
+    "cascade by item": (fixed_arms(clicks(PAIR, feedback="cascade", dim=6, num_arms=10)), by_item),
+    "pairs by item": (
+        fixed_arms(clicks(PAIR, feedback="position", dim=6, num_arms=5, position_input=True)),
+        by_item,
+    ),
+    "assortments": (assortment_choices(np.linspace(1.0, 2.0, 10), 3), linear),
+}
+
+
+@pytest.mark.parametrize("name", WORLDS)
+def test_learning_beats_chance_and_regret_is_never_negative(name):
+    environment, policies = WORLDS[name]
+    learner, chance = policies(environment.oracle)
+    both = {"learner": learner, "chance": chance}
+    table = superarm.compare(both, environment, rounds=300, seeds=[3], workers=0).table
+    assert table["regret"].min() >= -1e-9
+    regret = table.groupby("policy")["regret"].sum()
+    assert regret["learner"] < 0.6 * regret["chance"]
+
+
+# --- errors ---
+
+KNAPSACK = oracles.knapsack(np.ones(20), 3.0)
+ERRORS = [
+    (
+        lambda: nonlinear_scores(score="cubic"),
+        "nonlinear_scores: score must be one of 'linear', 'quadratic', 'cosine', got 'cubic'",
+    ),
+    (
+        lambda: nonlinear_scores(score=lambda contexts, a: contexts, dim=2, num_arms=3),
+        "nonlinear_scores: score must return shape (3,), one per arm, got (3, 2)",
+    ),
+    (lambda: nonlinear_scores(dim=0), "nonlinear_scores: dim must be >= 1, got 0"),
+    (lambda: nonlinear_scores(noise=-1.0), "nonlinear_scores: noise must be >= 0, got -1.0"),
+    (
+        lambda: nonlinear_scores(superarm.top_k(3), num_arms=2),
+        "top_k: k must be at most the number of arms, 2, got 3",
+    ),
+    (
+        lambda: linear_scores(oracles.assortment(np.ones(20), 3)),
+        "linear_scores: oracle must be exact for the reward Sum, got Assortment",
+    ),
+    (
+        lambda: clicks(TOP, feedback="dwell"),
+        "clicks: feedback must be one of 'document', 'position', 'cascade', 'semi-bandit', got 'dwell'",
+    ),
+    (
+        lambda: clicks(KNAPSACK, feedback="cascade"),
+        "clicks: oracle must be exact for the reward Cascade, got Knapsack",
+    ),
+    (
+        lambda: clicks(KNAPSACK, feedback="position"),
+        "clicks: oracle must be exact for the reward PositionWeighted, got Knapsack",
+    ),
+    (
+        lambda: clicks(TOP, reward=rewards.mnl_revenue(np.ones(20))),
+        "clicks: oracle must be exact for the reward MnlRevenue, got TopK",
+    ),
+    (
+        lambda: clicks(TOP, attraction=lambda contexts, a: 2.0 + contexts[:, 0] * 0.0),
+        "clicks: attraction must be between 0 and 1, got values from 2 to 2",
+    ),
+    (
+        lambda: clicks(TOP, feedback="position", examination=[1.0, 0.5]),
+        "clicks: examination must have shape (3), got (2,)",
+    ),
+    (
+        lambda: clicks(TOP, feedback="position", examination=[1.0, 0.5, 0.6]),
+        "clicks: examination must never rise, got 0.5 before 0.6",
+    ),
+    (
+        lambda: clicks(TOP, feedback="position", examination=[1.0, 0.5, 0.0]),
+        "clicks: examination must be > 0, got values from 0 to 1",
+    ),
+    (
+        lambda: clicks(TOP, examination=[1.0, 0.5, 0.2]),
+        "clicks: examination must come with feedback='position', got 'document'",
+    ),
+    (lambda: clicks(TOP, raw=True), "clicks: raw must come with feedback='position', got 'document'"),
+    (
+        lambda: clicks(TOP, feedback="cascade", position_input=True),
+        "clicks with position_input: feedback must be one of 'document', 'position', got 'cascade'",
+    ),
+    (
+        lambda: clicks(TOP, reward=rewards.Sum(), position_input=True),
+        "clicks: reward and raw must be left out with position_input, which returns the number of clicks, "
+        "got Sum",
+    ),
+    (
+        lambda: assortment_choices([1.0, 2.0], 1, feedback="sales"),
+        "assortment_choices: feedback must be one of 'utility', 'choice', got 'sales'",
+    ),
+    (lambda: assortment_choices([1.0], 1, scale=-1.0), "assortment_choices: scale must be >= 0, got -1.0"),
+    (lambda: alpha_regret(linear_scores(), 0.0), "alpha_regret: alpha must be > 0, got 0.0"),
+    (lambda: alpha_regret(linear_scores(), 1.5), "alpha_regret: alpha must be between 0 and 1, got 1.5"),
+    (
+        lambda: rewards.position_weighted([0.5, 1.0]),
+        "position_weighted: weights must never rise, got 0.5 before 1",
+    ),
+    (
+        lambda: rewards.position_weighted([1.0]).value(ITEMS, ALL, jnp.zeros(4)),
+        "position_weighted: a set must have at most 1 slots, got 4",
+    ),
+    (lambda: rewards.mnl_revenue([-1.0]), "mnl_revenue: revenues must be >= 0, got values from -1 to -1"),
+]
+TYPE_ERRORS = [
+    (
+        lambda: clicks(KNAPSACK, position_input=True),
+        "clicks: oracle must be top_k(k) with position_input, for k positions, got Knapsack",
+    ),
+    (lambda: clicks(TOP, reward=3), "clicks: reward must have value, got int"),
+    (
+        lambda: clicks(TOP, reward=rewards.Cascade),
+        "clicks: reward must have value, got the class Cascade itself",
+    ),
+    (lambda: rewards.function(3), "function: fn must be callable, got int"),
+    (
+        lambda: alpha_regret(3, 0.5),
+        "alpha_regret: environment must have native, spec, check, init, offer, respond, got int",
+    ),
+    (
+        lambda: fixed_arms(3),
+        "fixed_arms: environment must have native, spec, check, init, offer, respond, got int",
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("build", "kind", "message"),
+    [(build, ValueError, message) for build, message in ERRORS]
+    + [(build, TypeError, message) for build, message in TYPE_ERRORS],
+    ids=[message for _, message in ERRORS + TYPE_ERRORS],
+)
+def test_errors_say_what_must_hold(build, kind, message):
+    with pytest.raises(kind) as error:
+        build()
+    assert str(error.value) == message
