@@ -535,7 +535,6 @@ WORLDS = {
     "scores": (nonlinear_scores(PAIR, score="linear", dim=6, num_arms=10, noise=0.1), linear),
     "document": (clicks(PAIR, attraction="linear", dim=6, num_arms=10), uniform),
     "position": (clicks(PAIR, feedback="position", attraction="linear", dim=6, num_arms=10), linear),
-    "cascade": (clicks(PAIR, feedback="cascade", attraction="linear", dim=6, num_arms=10), linear),
     "cascade by item": (fixed_arms(clicks(PAIR, feedback="cascade", dim=6, num_arms=10)), by_item),
     "pairs by item": (
         fixed_arms(clicks(PAIR, feedback="position", dim=6, num_arms=5, position_input=True)),

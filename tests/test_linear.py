@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from superarm.models import Linear
 from superarm.types import Event, Spec, State
-from superarm.widths import Diagonal, Full
+from superarm.widths import Diagonal, Full, Sketched
 
 DIM = 8
 
@@ -36,13 +36,22 @@ def event_of(features, feedback, observed=None) -> Event:
     )
 
 
+@jax.jit  # once per width and shape: models are values
+def observe(model, width, record, event):
+    return model.observe(State(record, ()), None, event, width)
+
+
+@jax.jit
+def answers(width, factor, queries):
+    whitened = width.whiten(factor, queries)
+    return whitened.norms(), whitened.covariance()
+
+
 def run(model, width, blocks, dim=DIM):
     with jax.enable_x64(True):
-        state = model.init(jax.random.key(0), Spec(dim=dim, num_arms=1), width)
-        observe = jax.jit(lambda record, event: model.observe(State(record, ()), None, event, width))
-        record = state.record
+        record = model.init(jax.random.key(0), Spec(dim=dim, num_arms=1), width).record
         for features, feedback in blocks:
-            record = observe(record, event_of(features, feedback))
+            record = observe(model, width, record, event_of(features, feedback))
     return record
 
 
@@ -67,7 +76,7 @@ def test_partly_observed_blocks_equal_algorithm_1_on_what_was_observed(size):
         for features, weights in blocks_of(rng, 15, size):
             seen = rng.uniform(size=size) < 0.6
             event = event_of(features, np.where(seen, weights, np.nan), seen)
-            record = model.observe(State(record, ()), None, event, width)
+            record = observe(model, width, record, event)
             mean, covariance = kalman(mean, covariance, features[seen], weights[seen], 1.0)
     root = np.asarray(record.factor.root)
     np.testing.assert_allclose(root @ root.T, covariance, rtol=1e-8, atol=1e-10)
@@ -114,8 +123,7 @@ def test_widths_answer_norms_covariances_and_stay_sound(seed, log_noise, log_pri
     for width in (Full(), Diagonal()):
         record = run(model_of(prior_scale, noise), width, blocks)
         with jax.enable_x64(True):
-            whitened = width.whiten(record.factor, jnp.asarray(queries))
-            norms, covariance = np.asarray(whitened.norms()), np.asarray(whitened.covariance())
+            norms, covariance = map(np.asarray, answers(width, record.factor, jnp.asarray(queries)))
         assert np.isfinite(np.asarray(record.mean)).all()
         assert (norms <= prior_scale * np.linalg.norm(queries, axis=1) * (1 + 1e-9)).all()
         assert (norms > 0).all()
@@ -180,7 +188,7 @@ def test_diagonal_is_exact_when_features_are_axes():
     np.testing.assert_allclose(full.factor.logdet, diagonal.factor.logdet, rtol=1e-9)
 
 
-@pytest.mark.parametrize("width", [Full(), Diagonal()], ids=["full", "diagonal"])
+@pytest.mark.parametrize("width", [Full(), Diagonal(), Sketched(4)], ids=["full", "diagonal", "sketched"])
 def test_draws_have_the_posterior_covariance(width):
     record = run(model_of(), width, blocks_of(np.random.default_rng(5), 2, 3))
     with jax.enable_x64(True):

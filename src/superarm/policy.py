@@ -75,16 +75,20 @@ class Policy:
         """Rounds between fits; None when observing is all there is."""
         return self.model.learn_every
 
+    @double
     def check(self, spec: Spec) -> None:
         """Raise ValueError in one sentence if the policy does not fit a problem of this size."""
         self.chooser.check(spec.num_arms)
-        self.model.check(spec)
+        self.model.check(self._sized(spec), self.width)
 
     @double
     def init(self, key: Array, spec: Spec) -> State:
         """Return the state before any observation."""
         self.check(spec)
-        return self.model.init(key, replace(spec, size=self.chooser.size), self.width)
+        return self.model.init(key, self._sized(spec), self.width)
+
+    def _sized(self, spec: Spec) -> Spec:
+        return replace(spec, size=self.chooser.size)
 
     @double
     def select(

@@ -19,7 +19,7 @@ import pandas as pd
 
 from superarm.policy import Policy, decide
 from superarm.precision import double
-from superarm.types import Array, Decision, Environment, Event, Offer, Outcome, Spec, State, pytree
+from superarm.types import Array, Choice, Decision, Environment, Event, Offer, Outcome, Spec, State, pytree
 from superarm.workers import OnRounds
 
 CHUNK = 64  # rounds per compiled call: dispatch is lost in it, and progress still moves
@@ -298,15 +298,17 @@ def _stepped_chunks(
     """Return a chunk that steps on the host; what can be compiled is, once, at the first round."""
     policy, environment, world, keys = run.policy, run.environment, run.world, run.keys
     native = environment.native
+    # Compiled where they can be: run piece by piece, a loop would be compiled anew in every round.
+    choose = _choose_jitted if policy.native else _choose
+    respond = _respond_jitted if native else _respond
 
     def one_round(state: State, count: int) -> tuple[State, Trace]:
         key_offer, key_respond, key_select, key_observe = _round_keys(keys, jnp.int64(count))
         offer = _offer(environment, world, key_offer) if native else environment.offer(world, key_offer)
         key_explore, key_choose = jax.random.split(key_select)
         scores = _scores(policy, state, key_explore, offer.contexts, jnp.int64(count))
-        choice = policy.chooser.choose(key_choose, scores, offer.mask)
+        choice = choose(policy, key_choose, scores, offer.mask)
         decision = _decide(offer.contexts, scores, offer.mask, choice)
-        respond = _respond if native else _respond_here
         outcome = respond(environment, world, key_respond, offer, decision)
         return _settle_jitted(policy, state, key_observe, decision, _as_arrays(outcome), run.keep_events)
 
@@ -346,13 +348,16 @@ def _offer(environment: Environment, world: Any, key: Array) -> Offer:
     return environment.offer(world, key)
 
 
-def _respond_here(
-    environment: Environment, world: Any, key: Array, offer: Offer, decision: Decision
-) -> Outcome:
+def _choose(policy: Policy, key: Array, scores: Array, mask: Array) -> Choice:
+    return policy.chooser.choose(key, scores, mask)
+
+
+def _respond(environment: Environment, world: Any, key: Array, offer: Offer, decision: Decision) -> Outcome:
     return environment.respond(world, key, offer, decision)
 
 
-_respond = jax.jit(_respond_here)
+_choose_jitted = jax.jit(_choose)
+_respond_jitted = jax.jit(_respond)
 
 
 @jax.jit

@@ -100,7 +100,7 @@ def compare(
     environment.check()
     for policy in policies.values():
         checks.has(where, "policies", policy, ("epochs", "check"))
-        policy.check(replace(environment.spec, capacity=rounds))
+        policy.check(replace(environment.spec, capacity=rounds * policy.chooser.size))
     keep = keep_items and record_every == 1
     labels = [label for label in policies for _ in chosen]
     jobs = [

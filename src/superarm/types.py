@@ -212,6 +212,9 @@ class Width(Protocol):
         It has a `logdet`; `capacity` rows are all that will come, 0 when that is not known.
         """
 
+    def check(self, like: Any, capacity: int) -> None:
+        """Raise ValueError in one sentence if the width cannot hold that much."""
+
     def whiten(self, factor: Any, rows: Any) -> Whitened:
         """Measure n rows by the factor: the dear part of a query, shared by all that follows."""
 
@@ -236,8 +239,8 @@ class Model(Protocol):
     def learn_every(self) -> int | None:
         """Decisions between fits; None when observing is all there is."""
 
-    def check(self, spec: Spec) -> None:
-        """Raise ValueError in one sentence if the model does not fit the problem."""
+    def check(self, spec: Spec, width: Any) -> None:
+        """Raise ValueError in one sentence if the model or its width does not fit the problem."""
 
     def init(self, key: Array, spec: Spec, width: Any) -> State:
         """Return the state before any observation."""

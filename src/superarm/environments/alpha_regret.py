@@ -57,9 +57,9 @@ def alpha_regret(environment: Environment, alpha: float) -> AlphaRegret:
 
         sum_t alpha R(S*_t, v*_t) - R(S_t, v*_t)
 
-    A policy whose oracle finds alpha of the optimum can do no better in the long run than alpha-regret that
-    does not grow. It may fall below 0, where the oracle does better than it promises. An oracle's `factor` is
-    its alpha, for scores >= 0.
+    The regret of a policy whose oracle finds no more than a share alpha of the optimum grows for ever; its
+    alpha-regret need not, and falls where the oracle does better than it promises. An oracle's `factor` is
+    its alpha, for scores >= 0. Divided by alpha, this is wen2015's scaled regret, `Result.scaled_regret`.
 
     Args:
         environment: any.

@@ -84,7 +84,7 @@ class ItemMeans:
 
     learn_every: ClassVar[int | None] = None
 
-    def check(self, spec: Spec) -> None:
+    def check(self, spec: Spec, width: Width | None) -> None:
         """Accept any size."""
 
     def init(self, key: Array, spec: Spec, width: Width | None) -> State:
@@ -133,7 +133,7 @@ class ItemBetas:
 
     learn_every: ClassVar[int | None] = None
 
-    def check(self, spec: Spec) -> None:
+    def check(self, spec: Spec, width: Width | None) -> None:
         """Accept any size."""
 
     def init(self, key: Array, spec: Spec, width: Width | None) -> State:

@@ -68,7 +68,7 @@ class Linear:
 
     learn_every: ClassVar[int | None] = None
 
-    def check(self, spec: Spec) -> None:
+    def check(self, spec: Spec, width: LinearWidth) -> None:
         """Accept any size."""
 
     def init(self, key: Array, spec: Spec, width: LinearWidth) -> State:

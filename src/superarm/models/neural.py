@@ -139,20 +139,24 @@ class Neural:
     rows: str = static(default="gradient")
     refresh: bool = static(default=False)
 
-    def check(self, spec: Spec) -> None:
-        """Raise in one sentence if the network does not fit the problem, or the history has no room."""
+    def check(self, spec: Spec, width: Width | None) -> None:
+        """Raise in one sentence if the network does not fit the problem, or there is no room."""
         self.network.check(spec.dim)
         if self.memory.kind == "all" and spec.capacity < 1:
             raise ValueError(
                 "neural model: spec.capacity must be >= 1 to keep all history, got 0; state it, or choose "
                 "memory='window' or 'reservoir'"
             )
+        if width is not None:
+            width.check(self._like(spec.dim), self._capacity(spec))
 
     def init(self, key: Array, spec: Spec, width: Width | None) -> State:
         """Return the first parameters, no history and Z = lambda I."""
         params = self.network.init(key, spec.dim)
         zero = jnp.zeros((), jnp.int64)
-        factor = () if width is None else width.init(self._like(params, spec.dim), *self._prior(spec))
+        factor = ()
+        if width is not None:
+            factor = width.init(self._like(spec.dim), self._scale, self._capacity(spec))
         fit = NeuralFit(
             params=params,
             first=params,
@@ -203,7 +207,7 @@ class Neural:
             version=fit.version + 1,
             objective=fitted.objective,
             diverged=diverged,
-            failures=fit.failures + diverged,
+            failures=fit.failures + diverged.astype(jnp.int64),
         )
         if self.refresh and width is not None:
             learned = replace(learned, factor=self._rebuilt(params, history, used, width, fit.factor))
@@ -215,12 +219,25 @@ class Neural:
         scores, rows = apply(params, contexts)
         return scores, scaled(rows, self.row_scale)
 
-    def _like(self, params: Any, dim: int) -> Rows:
-        example = jax.ShapeDtypeStruct((1, dim), self.network.dtype)
-        return jax.eval_shape(lambda params, row: self._rows(params, row)[1], params, example)
+    def _like(self, dim: int) -> Rows:
+        """The shape of one row."""
 
-    def _prior(self, spec: Spec) -> tuple[Array, int]:
-        return 1.0 / jnp.sqrt(self.ridge), spec.capacity or self.memory.slots(spec)
+        def row() -> Rows:
+            params = self.network.init(jax.random.key(0), dim)
+            return self._rows(params, jnp.zeros((1, dim), self.network.dtype))[1]
+
+        return jax.eval_shape(row)
+
+    @property
+    def _scale(self) -> Array:
+        """() standard deviation of the prior N(0, I / lambda)."""
+        return 1.0 / jnp.sqrt(self.ridge)
+
+    def _capacity(self, spec: Spec) -> int:
+        """Rows that the width will be given; 0 when that is not known."""
+        if self.refresh:  # those of the history, and what comes until the next fit
+            return self.memory.slots(spec) + self.learn_every * spec.size
+        return spec.capacity
 
     def _factor(self, state: State) -> Any:
         """The width's factor in force: the fit's, until the record has taken it over."""
@@ -247,7 +264,7 @@ class Neural:
         """The factor of the history with the gradients of `params`."""
         slots, dim = history.contexts.shape
         size = min(slots, REBUILD)
-        empty = width.init(self._like(params, dim), 1.0 / jnp.sqrt(self.ridge), getattr(like, "capacity", 0))
+        empty = width.init(self._like(dim), self._scale, getattr(like, "capacity", 0))
         zeros = jnp.zeros(size, FLOAT)
 
         def absorb(block: Array, factor: Any) -> Any:

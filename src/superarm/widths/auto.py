@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from superarm.types import Array, Whitened, pytree, static
-from superarm.widths.dual import Dual, DualFactor
+from superarm.widths.dual import Dual, DualFactor, room
 from superarm.widths.full import Full
 from superarm.widths.rows import Rows, count_columns
 
@@ -35,7 +35,8 @@ def estimates(parameters: int, capacity: int) -> tuple[Estimate, Estimate]:
     ['full', 'dual']
     """
     full = Estimate("full", 3 * parameters**2 * NUMBER, 2.0 * parameters**2)
-    dual = Estimate("dual", capacity**2 // 2 * NUMBER, capacity**2 / 3.0)
+    rows = room(capacity)  # asked again for the room that it made, the choice must be the same
+    dual = Estimate("dual", rows**2 // 2 * NUMBER, rows**2 / 3.0)
     return full, dual
 
 
@@ -65,13 +66,17 @@ class Auto:
 
     def init(self, like: Rows, scale: Array, capacity: int) -> Any:
         """Return the factor of the width that was chosen."""
+        best = cheapest(count_columns(like), capacity, self.memory)
+        return (Full() if best.name == "full" else Dual()).init(like, scale, capacity)
+
+    def check(self, like: Rows, capacity: int) -> None:
+        """Say in the log which width it will be; refuse when none fits."""
         parameters = count_columns(like)
         best = cheapest(parameters, capacity, self.memory)
         logger.info(
             "width: %s for %d parameters and %d observations, at most %.2f GB",
             *(best.name, parameters, capacity, best.bytes / 1e9),
         )
-        return (Full() if best.name == "full" else Dual()).init(like, scale, capacity)
 
     def whiten(self, factor: Any, rows: Rows) -> Whitened:
         """Measure rows by the factor."""

@@ -63,6 +63,9 @@ class Diagonal:
             logdet=jnp.zeros((), FLOAT),
         )
 
+    def check(self, like: Rows, capacity: int) -> None:
+        """Accept any size."""
+
     def whiten(self, factor: DiagonalFactor, rows: Rows) -> DiagonalWhitened:
         """Return the rows with the precision."""
         return DiagonalWhitened(cast(rows, FLOAT), factor.precision)

@@ -75,7 +75,8 @@ class DualWhitened:
 
     def only(self, keep: Array) -> DualWhitened:
         """The same with rows of 0 where keep (n,) is False."""
-        return replace(self, rows=only(self.rows, keep))
+        solved = jnp.where(keep[None, None], self.solved, 0.0)
+        return replace(self, rows=only(self.rows, keep), solved=solved)
 
     def take(self, items: Array) -> DualWhitened:
         """The same of some of the rows."""
@@ -96,7 +97,7 @@ class Dual:
 
     def init(self, like: Rows, scale: Array, capacity: int) -> DualFactor:
         """Return the factor of N(0, scale^2 I), with room for `capacity` rows like the given ones."""
-        blocks = -(-capacity // TILE)
+        blocks = room(capacity) // TILE
         dtype = jnp.dtype(self.precision)
         rows = jax.tree.map(lambda leaf: jnp.zeros((blocks * TILE, leaf.shape[1]), leaf.dtype), like)
         tiles = jnp.zeros((blocks * (blocks + 1) // 2, TILE, TILE), dtype)
@@ -110,6 +111,14 @@ class Dual:
             scale=jnp.asarray(scale, dtype),
             logdet=jnp.zeros((), jnp.float64),
         )
+
+    def check(self, like: Rows, capacity: int) -> None:
+        """Refuse to keep rows without knowing how many will come."""
+        if capacity < 1:
+            raise ValueError(
+                "dual width: spec.capacity must say how many observations will come, got 0; state it, or "
+                "choose 'full', 'sketched', 'last-layer' or 'diagonal'"
+            )
 
     def whiten(self, factor: DualFactor, rows: Rows) -> DualWhitened:
         """Solve L y = k for every new row, block by block, over the blocks in use."""
@@ -169,6 +178,11 @@ class Dual:
             scale=factor.scale,
             logdet=factor.logdet + gain.astype(jnp.float64),
         ), ()
+
+
+def room(capacity: int) -> int:
+    """Rows that there is room for when so many are asked for: whole tiles."""
+    return -(-capacity // TILE) * TILE
 
 
 def _slab(leaf: Array, block: Array) -> Array:

@@ -74,6 +74,9 @@ class Full:
         root = scale * jnp.eye(count_columns(like), dtype=FLOAT)
         return FullFactor(root=root, logdet=jnp.zeros((), FLOAT))
 
+    def check(self, like: Rows, capacity: int) -> None:
+        """Accept any size."""
+
     def whiten(self, factor: FullFactor, rows: Rows) -> FullWhitened:
         """Return rows (n, d) times S."""
         return FullWhitened(flat(cast(rows, FLOAT)) @ factor.root)

@@ -98,6 +98,9 @@ class Sketched:
             logdet=jnp.zeros((), FLOAT),
         )
 
+    def check(self, like: Rows, capacity: int) -> None:
+        """Accept any size."""
+
     def whiten(self, factor: SketchedFactor, rows: Rows) -> SketchedWhitened:
         """Return the rows with their parts along the sketch."""
         values = flat(cast(rows, FLOAT))
@@ -111,9 +114,13 @@ class Sketched:
         # Scaled by B's lengths the old directions, and the new rows: their Gram matrix is small.
         stacked = jnp.concatenate([factor.directions * jnp.sqrt(factor.lengths)[:, None], whitened.rows])
         squared, turns = jnp.linalg.eigh(stacked @ stacked.T)  # rising
-        shrink = jnp.maximum(squared[-rank - 1], 0.0) if stacked.shape[0] > rank and rank < dim else 0.0
         kept = jnp.maximum(squared[-rank:], 0.0)
-        live = kept > 1e-14 * jnp.maximum(kept[-1], 1e-300)  # below that, rounding
+        rounding = 1e-14 * jnp.maximum(kept[-1], 1e-300)
+        live = kept > rounding
+        shrink = jnp.zeros((), FLOAT)
+        if stacked.shape[0] > rank and rank < dim:
+            # Rounding must not shrink: over a million blocks it would add up to a share of the ridge.
+            shrink = jnp.where(squared[-rank - 1] > rounding, squared[-rank - 1], 0.0)
         turned = turns[:, -rank:].T @ stacked
         directions = jnp.where(live[:, None], turned / jnp.sqrt(jnp.where(live, kept, 1.0))[:, None], 0.0)
         lengths = jnp.where(live, jnp.maximum(kept - shrink, 0.0), 0.0)
