@@ -459,7 +459,7 @@ def test_rounding_does_not_wear_off_the_prior_of_a_sketch():
     factor, norms, queries, exact = long_run(Sketched(RANK), pool, updates=10**5, scale=100.0)
     check_sketch(factor, exact, 100.0, queries, norms)
     np.testing.assert_allclose(norms, widths_of(exact, queries)[0], rtol=1e-6)
-    np.testing.assert_allclose(factor.logdet, np.linalg.slogdet(exact * 1e4)[1], rtol=1e-9)
+    np.testing.assert_allclose(factor.logdet, np.linalg.slogdet(exact * 1e4)[1], rtol=1e-7)
 
 
 # --- auto ---------------------------------------------------------------------------------------------------

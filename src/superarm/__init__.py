@@ -3,7 +3,7 @@
 from superarm import anytime, bounds, environments, ntk, rewards, types
 from superarm.choosers import oracles
 from superarm.choosers.oracles import top_k
-from superarm.models import network, perceptron
+from superarm.models import network, neural, perceptron
 from superarm.policies import (
     cn_ts,
     cn_ucb,
@@ -18,7 +18,6 @@ from superarm.policies import (
     neural_ucb,
     uniform,
 )
-from superarm.policies.neural_parts import neural
 from superarm.policy import Policy
 from superarm.simulate import SimulationError, compare, simulate
 from superarm.types import Choice, Decision, Event, Spec, State

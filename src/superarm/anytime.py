@@ -12,9 +12,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from superarm import checks
-from superarm.models import Neural, perceptron
+from superarm.models import Neural, neural, perceptron
 from superarm.policies.hwang2023 import cn_ts, cn_ucb
-from superarm.policies.neural_parts import neural
 from superarm.policy import Epoch, Policy
 from superarm.types import Chooser, Oracle, Spec, Width
 from superarm.widths import Radius

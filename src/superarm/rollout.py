@@ -7,7 +7,8 @@ a Python world) are stepped round by round behind the same interface.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+import warnings
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -100,6 +101,18 @@ def run_seed(
     frame.attrs["compile_seconds"] = compile_seconds
     frame.attrs["refused_fits"] = refused
     return frame
+
+
+def warn_of_refused_fits(runs: Iterable[tuple[str, pd.DataFrame]]) -> None:
+    """Warn of fits that diverged in runs (label, table): the policies went on with the fits before."""
+    refused: dict[str, int] = {}
+    for label, frame in runs:
+        refused[label] = refused.get(label, 0) + frame.attrs.get("refused_fits", 0)
+    for label, count in refused.items():
+        if count:
+            words = f"{label}: {count} fits diverged and were refused, the ones before stayed in force; "
+            advice = "lower the learning rate, or use reduction='mean'"
+            warnings.warn(words + advice, RuntimeWarning, stacklevel=3)
 
 
 class _Run:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
@@ -16,7 +15,7 @@ from superarm import checks
 from superarm.policy import Policy
 from superarm.progress import progress_of
 from superarm.result import Result
-from superarm.rollout import SimulationError, run_seed
+from superarm.rollout import SimulationError, run_seed, warn_of_refused_fits
 from superarm.types import Environment
 from superarm.workers import OnRounds, run_jobs
 
@@ -113,23 +112,8 @@ def compare(
     with progress_of("simulate", console) if shown else nullcontext(_silent) as advance:
         done = run_jobs(_run_job, jobs, workers=workers, progress=lambda rounds: advance(rounds, total))
         frames = dict(done)
-    _tell_refused(labels, frames)
+    warn_of_refused_fits((labels[index], frame) for index, frame in frames.items())
     return Result.of([(labels[index], frames[index]) for index in range(len(jobs))])
-
-
-def _tell_refused(labels: Sequence[str], frames: Mapping[int, pd.DataFrame]) -> None:
-    """Warn of fits that diverged: they were refused, and the policy went on with the fit before."""
-    refused: dict[str, int] = {}
-    for index, frame in frames.items():
-        refused[labels[index]] = refused.get(labels[index], 0) + frame.attrs["refused_fits"]
-    for label, count in refused.items():
-        if count:
-            warnings.warn(
-                f"{label}: {count} fits diverged and were refused, the ones before stayed in force; lower "
-                "the learning rate, or use reduction='mean'",
-                RuntimeWarning,
-                stacklevel=3,
-            )
 
 
 def _silent(done: int, total: int) -> None:

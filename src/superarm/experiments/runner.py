@@ -19,6 +19,7 @@ from superarm.experiments.runs import Runs, interval
 from superarm.experiments.store import Cell, Origin, Store
 from superarm.experiments.summary import SUMMARY_SCHEMA, Final, SettingSummary, Summary, Times
 from superarm.report.curves import draw, save
+from superarm.rollout import warn_of_refused_fits
 from superarm.simulate import SimulationError, run_seed
 from superarm.workers import OnRounds, run_jobs
 
@@ -122,6 +123,7 @@ def _run_cells(work: Work, todo: list[Cell], workers: int | None, progress: Prog
     jobs = [(work.experiment.id, work.scale, cell.setting, cell.policy, cell.seed) for cell in todo]
     marks = work.fingerprints()
     finished = 0
+    tables: list[tuple[str, pd.DataFrame]] = []
     progress(0, rounds)
     try:
         for index, (rows, compile_seconds) in run_jobs(
@@ -129,11 +131,13 @@ def _run_cells(work: Work, todo: list[Cell], workers: int | None, progress: Prog
         ):
             cell = todo[index]
             origin = Origin({cell.setting: marks[cell.setting]}, (commit(),), compile_seconds)
+            tables.append((f"{work.experiment.id}, {cell.policy}", rows[:0]))
             work.store.write(cell, rows, origin)
             finished += 1
     except KeyboardInterrupt as error:
         planned = len(work.cells())
         raise Interrupted(planned - len(todo) + finished, planned) from error
+    warn_of_refused_fits(tables)
 
 
 def _prepare(work: Work, todo: list[Cell]) -> None:

@@ -15,61 +15,12 @@ import jax.numpy as jnp
 from superarm.models.fitting import Fitting
 from superarm.models.history import History, Memory
 from superarm.models.networks import Scorer
+from superarm.models.neural_beliefs import Certain, NeuralBeliefs, NeuralMemo, Stamp
 from superarm.precision import FLOAT
 from superarm.types import Array, Event, Spec, State, Width, pytree, static
 from superarm.widths.rows import Rows, only, scaled
 
 REBUILD = 64  # rows absorbed at once when the width is rebuilt
-
-
-@pytree
-@dataclass(frozen=True)
-class Stamp:
-    """Which state a memo is of: observations seen, and fits made."""
-
-    seen: Array
-    version: Array
-
-
-@pytree
-@dataclass(frozen=True)
-class NeuralMemo:
-    """The chosen items' rows as the width prepared them, to spare doing it again when feedback comes.
-
-    It is used only when the state is still the one that decided; otherwise the rows are prepared anew.
-    """
-
-    whitened: Any
-    stamp: Stamp
-
-
-@pytree
-@dataclass(frozen=True)
-class NeuralBeliefs:
-    """Scores f(x; theta) and the width of their gradients."""
-
-    mean: Array
-    whitened: Any
-    logdet: Array
-    stamp: Stamp
-
-    def norms(self) -> Array:
-        """(n,) ||g(x)||_{Z^-1}."""
-        return self.whitened.norms().astype(FLOAT)
-
-    def draws(self, key: Array, scale: Array, num: int, joint: bool) -> Array:
-        """(num, n) draws around the scores: of each apart, or with the gradients' covariance when joint."""
-        normals = jax.random.normal(key, (num, self.mean.shape[0]), FLOAT)
-        if not joint:
-            return self.mean[None] + (scale * self.norms())[None] * normals
-        # Arms with equal gradients make the covariance singular: eigenvalues, not Cholesky.
-        values, vectors = jnp.linalg.eigh(self.whitened.covariance().astype(FLOAT))
-        root = vectors * jnp.sqrt(jnp.maximum(values, 0.0))[None]
-        return self.mean[None] + scale * (normals @ root.T)
-
-    def memo(self, items: Array) -> NeuralMemo:
-        """What observing items (k,) can use again."""
-        return NeuralMemo(self.whitened.take(jnp.maximum(items, 0)), self.stamp)
 
 
 @pytree
@@ -126,8 +77,8 @@ class Neural:
         learn_every: decisions between fits.
         rows: "gradient", of all parameters; "last-layer", of the last layer's alone.
         refresh: rebuild Z from the current network at every fit; otherwise every observation stays with the
-            gradient that it came with. Observations that arrive while a fit is made in the background enter
-            the rebuilt Z with the next fit.
+            gradient of the network that was in force when it was observed. What arrives while a fit is made
+            in the background enters the rebuilt Z with the next fit.
     """
 
     ridge: Array
@@ -175,7 +126,7 @@ class Neural:
         factor = self._factor(state)
         return NeuralBeliefs(
             mean=scores.astype(FLOAT),
-            whitened=_Certain(contexts.shape[0]) if width is None else width.whiten(factor, rows),
+            whitened=Certain(contexts.shape[0]) if width is None else width.whiten(factor, rows),
             logdet=jnp.zeros((), FLOAT) if width is None else factor.logdet,
             stamp=_stamp(state),
         )
@@ -276,26 +227,6 @@ class Neural:
             return width.absorb(factor, width.whiten(factor, rows), zeros)[0]
 
         return jax.lax.fori_loop(0, (used + size - 1) // size, absorb, empty)
-
-
-@pytree
-@dataclass(frozen=True)
-class _Certain:
-    """Rows of a model without a width."""
-
-    count: int = static()
-
-    def norms(self) -> Array:
-        """(n,) zeros."""
-        return jnp.zeros(self.count, FLOAT)
-
-    def covariance(self) -> Array:
-        """(n, n) zeros."""
-        return jnp.zeros((self.count, self.count), FLOAT)
-
-    def take(self, items: Array) -> _Certain:
-        """The same of some of the rows."""
-        return _Certain(items.shape[0])
 
 
 def _stamp(state: State) -> Stamp:

@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from superarm import checks
 from superarm.choosers import Best, Subset
-from superarm.models import Linear
-from superarm.types import Chooser, LinearWidth, Oracle
-from superarm.widths import Constant, Diagonal, Full, Radius, Sketched
+from superarm.models import Linear, Neural
+from superarm.types import Chooser, LinearWidth, Oracle, Width
+from superarm.widths import Auto, Constant, Diagonal, Dual, Full, Radius, Sketched
+
+LINEAR_WIDTHS: dict[str, LinearWidth] = {"full": Full(), "diagonal": Diagonal(), "sketched": Sketched()}
+NEURAL_WIDTHS: dict[str, Width] = {
+    "auto": Auto(),
+    "full": Full(),
+    "dual": Dual(),
+    "sketched": Sketched(),
+    "diagonal": Diagonal(),
+    "last-layer": Full(),
+}
 
 
 def linear_model(where: str, prior_scale: float, noise: float) -> Linear:
@@ -19,8 +31,15 @@ def linear_model(where: str, prior_scale: float, noise: float) -> Linear:
 
 def width_of(where: str, width: str) -> LinearWidth:
     """Return the width of that name."""
-    named: dict[str, LinearWidth] = {"full": Full(), "diagonal": Diagonal(), "sketched": Sketched()}
-    return named[checks.one_of(where, "width", width, tuple(named))]
+    return LINEAR_WIDTHS[checks.one_of(where, "width", width, tuple(LINEAR_WIDTHS))]
+
+
+def with_width(where: str, model: Neural, width: str | Width) -> tuple[Neural, Width]:
+    """Return the model and the width of that name; a width of the user's is taken as it is."""
+    if not isinstance(width, str):
+        return model, checks.has(where, "width", width, ("init", "check", "whiten", "absorb"))
+    chosen = NEURAL_WIDTHS[checks.one_of(where, "width", width, tuple(NEURAL_WIDTHS))]
+    return (replace(model, rows="last-layer") if width == "last-layer" else model), chosen
 
 
 def radius_of(where: str, radius: float | Radius) -> Radius:

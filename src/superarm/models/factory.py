@@ -1,19 +1,16 @@
-"""Arguments of neural presets, checked and turned into a model and a width."""
+"""The neural model from plain arguments, checked."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from typing import Any
 
 from superarm import checks
-from superarm.models import Fitting, Memory, Neural, perceptron
+from superarm.models.fitting import Fitting
+from superarm.models.history import Memory
 from superarm.models.losses import LOSSES
-from superarm.models.networks import Perceptron, Scorer
-from superarm.types import Width
-from superarm.widths import Auto, Diagonal, Dual, Full, Sketched
-
-WIDTHS = ("auto", "full", "dual", "diagonal", "sketched", "last-layer")
+from superarm.models.networks import Perceptron, Scorer, perceptron
+from superarm.models.neural import Neural
 
 
 def neural(
@@ -102,20 +99,3 @@ def neural(
         learn_every=checks.count(where, "learn_every", learn_every),
         refresh=bool(refresh),
     )
-
-
-def with_width(where: str, model: Neural, width: str | Width) -> tuple[Neural, Width]:
-    """Return the model and the width of that name; a width of the user's is taken as it is."""
-    if not isinstance(width, str):
-        return model, checks.has(where, "width", width, ("init", "whiten", "absorb"))
-    checks.one_of(where, "width", width, WIDTHS)
-    if width == "last-layer":
-        return replace(model, rows="last-layer"), Full()
-    named: dict[str, Width] = {
-        "auto": Auto(),
-        "full": Full(),
-        "dual": Dual(),
-        "diagonal": Diagonal(),
-        "sketched": Sketched(),
-    }
-    return model, named[width]
