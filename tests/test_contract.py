@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import io
+from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -15,10 +17,11 @@ import superarm
 from superarm import policies
 from superarm.environments import linear_scores
 from superarm.policy import Policy
-from superarm.types import Environment, Event, Spec
+from superarm.precision import double
+from superarm.types import Environment, Event, Spec, pytree, static
 
 SET = superarm.top_k(3)
-SPEC = Spec(dim=4, num_arms=8)
+SPEC = Spec(dim=4, num_arms=8, capacity=150)
 
 
 @dataclass(frozen=True)
@@ -29,16 +32,69 @@ class Row:
     bad: tuple[tuple[dict, str], ...] = ()
 
 
+def windowed():
+    """A neural model as in hwang2023's figures, small."""
+    network = superarm.perceptron(width=8)
+    return superarm.neural(network, learn_every=5, steps=20, memory="window", memory_size=50)
+
+
+def hoarding():
+    """A neural model as in the experiments of NeuralUCB, small; it keeps all that it observed."""
+    return superarm.neural(
+        superarm.perceptron(width=8, biases=True),
+        learning_rate=0.3,
+        penalty=1.0,
+        anchored=False,
+        reduction="mean",
+        row_scale=1.0,
+        steps=20,
+        learn_every=5,
+    )
+
+
 LINEAR_BAD = (
     ({"noise": -1.0}, "noise must be > 0, got -1.0"),
     ({"noise": float("nan")}, "noise must be finite, got nan"),
     ({"prior_scale": 0}, "prior_scale must be > 0, got 0"),
     ({"prior_scale": "big"}, "prior_scale must be a number, got str"),
-    ({"width": "wide"}, "width must be one of 'full', 'diagonal', got 'wide'"),
+    ({"width": "wide"}, "width must be one of 'full', 'diagonal', 'sketched', got 'wide'"),
+)
+NEURAL_BAD = (
+    (
+        {"width": "wide"},
+        "width must be one of 'auto', 'full', 'dual', 'sketched', 'diagonal', 'last-layer', got 'wide'",
+    ),
+    ({"width": 3}, "width must have init, check, whiten, absorb, got int"),
+    ({"model": superarm.perceptron()}, "model must have beliefs, observe, learn, got Perceptron"),
+)
+SCALE_BAD = (
+    ({"scale": -1.0}, "scale must be >= 0, got -1.0"),
+    ({"draws": 0}, "draws must be >= 1, got 0"),
 )
 SET_BAD = (({"oracle": 3}, "oracle must have native, size, factor, check, solve, got int"),)
 
 ROWS = {
+    "cn_ucb": Row(
+        lambda **kw: policies.cn_ucb(**{"oracle": SET, "model": windowed(), "radius": 0.3, **kw}),
+        bad=(
+            *NEURAL_BAD,
+            *SET_BAD,
+            ({"radius": -1}, "radius must be >= 0, got -1"),
+            ({"offset": float("nan")}, "offset must be finite, got nan"),
+        ),
+    ),
+    "cn_ts": Row(
+        lambda **kw: policies.cn_ts(**{"oracle": SET, "model": windowed(), "scale": 0.3, "draws": 2, **kw}),
+        bad=(*NEURAL_BAD, *SCALE_BAD, *SET_BAD, ({"offset": "much"}, "offset must be a number, got str")),
+    ),
+    "neural_ucb": Row(
+        lambda **kw: policies.neural_ucb(**{"model": hoarding(), "radius": 0.1, **kw}),
+        bad=(*NEURAL_BAD, ({"radius": "wide"}, "radius must be a number, got str")),
+    ),
+    "neural_ts": Row(
+        lambda **kw: policies.neural_ts(**{"model": hoarding(), "scale": 0.1, **kw}),
+        bad=(*NEURAL_BAD, *SCALE_BAD),
+    ),
     "lin_ucb": Row(
         lambda **kw: policies.lin_ucb(**{"noise": 0.1, **kw}),
         bad=(*LINEAR_BAD, ({"radius": -1}, "radius must be >= 0, got -1")),
@@ -74,32 +130,70 @@ ROWS = {
 every_preset = pytest.mark.parametrize("row", ROWS.values(), ids=ROWS.keys())
 
 
+TRACES: Counter[str] = Counter()
+
+
+def compiled(name: str) -> Callable[..., Any]:
+    """A function of the contract, compiled once per structure of the policy; each trace is counted."""
+
+    def traced(policy, *args):
+        TRACES[name] += 1
+        return getattr(policy, name)(*args)
+
+    return double(jax.jit(traced))
+
+
+select, observe, learn = compiled("select"), compiled("observe"), compiled("learn")
+
+
 def contexts(seed: int = 0) -> jax.Array:
     return jax.random.normal(jax.random.key(seed), (SPEC.num_arms, SPEC.dim))
 
 
-def observed(policy: Policy, state, seed: int, mask=None):
-    """Select, answer with a 0/1 feedback, and return (state, decision, event)."""
-    key_select, key_feedback, key_observe = jax.random.split(jax.random.key(seed), 3)
-    decision = policy.select(state, key_select, contexts(seed), seed, mask)
-    event = Event(
-        items=decision.items,
-        features=decision.features,
-        feedback=jax.random.bernoulli(key_feedback, 0.5, decision.items.shape).astype(jnp.float32),
-        observed=decision.mask,
-    )
-    return policy.observe(state, key_observe, event), decision, event
+def keys_of(seed: int) -> jax.Array:
+    """Keys to select, for the feedback, to observe and to learn in the round of that number."""
+    return jax.random.split(jax.random.key(seed), 4)
 
 
-def trained(policy: Policy, rounds: int = 5):
-    state = policy.init(jax.random.key(0), SPEC)
+def answered(decision, seed: int) -> Event:
+    """The event with 0/1 feedback."""
+    feedback = jax.random.bernoulli(keys_of(seed)[1], 0.5, decision.items.shape).astype(jnp.float32)
+    return Event(decision.items, decision.features, feedback, decision.mask, decision.memo)
+
+
+def recorded(policy: Policy, state, seed: int, event: Event):
+    """Observe, and learn when that is due after this round."""
+    state = observe(policy, state, keys_of(seed)[2], event)
+    if policy.learn_every and (seed + 1) % policy.learn_every == 0:
+        state = replace(state, fit=learn(policy, state, keys_of(seed)[3]))
+    return state
+
+
+def played(policy: Policy, state, seed: int):
+    """One round: the state after it, the decision and the event."""
+    decision = select(policy, state, keys_of(seed)[0], contexts(seed), seed)
+    event = answered(decision, seed)
+    return recorded(policy, state, seed, event), decision, event
+
+
+def begun(policy: Policy):
+    return policy.init(jax.random.key(0), SPEC)
+
+
+def trained(policy: Policy, rounds: int = 7):
+    state = begun(policy)
     for seed in range(rounds):
-        state = observed(policy, state, seed)[0]
+        state = played(policy, state, seed)[0]
     return state
 
 
 def leaves(tree) -> list[np.ndarray]:
     return [np.asarray(leaf) for leaf in jax.tree.leaves(tree)]
+
+
+def assert_same(tree, other):
+    for left, right in zip(leaves(tree), leaves(other), strict=True):
+        np.testing.assert_array_equal(left, right)
 
 
 def test_every_public_preset_has_a_row():
@@ -117,37 +211,34 @@ def test_the_policy_is_a_pytree_of_float64_leaves(row):
 
 
 @every_preset
-def test_state_keeps_shapes_and_dtypes_and_is_double(row):
+def test_state_keeps_shapes_and_types_and_is_double(row):
+    """Called as a user does, without compiling and with 64-bit numbers off."""
     policy = row.build()
-    before = policy.init(jax.random.key(0), SPEC)
-    after = trained(policy)
-    assert jax.tree.structure(before) == jax.tree.structure(after)
-    for old, new in zip(leaves(before), leaves(after), strict=True):
-        assert (old.shape, old.dtype) == (new.shape, new.dtype)
-        assert new.dtype == np.float64
+    first = state = begun(policy)
+    for seed in range(2):
+        decision = policy.select(state, keys_of(seed)[0], contexts(seed), seed)
+        state = policy.observe(state, keys_of(seed)[2], answered(decision, seed))
+    state = replace(state, fit=policy.learn(state, keys_of(0)[3]))
+    assert jax.tree.structure(first) == jax.tree.structure(state)
+    singles = {"float32"} if hasattr(policy.model, "network") else set()
+    for old, new in zip(jax.tree.leaves(first), jax.tree.leaves(state), strict=True):
+        assert (old.shape, old.dtype, old.weak_type) == (new.shape, new.dtype, new.weak_type)
+        assert str(new.dtype) in {"float64", "int64", "bool"} | singles
     assert not jax.config.jax_enable_x64
 
 
 @every_preset
-def test_selects_and_observes_with_one_trace_each(row):
-    policy, count = row.build(), {"select": 0, "observe": 0}
-
-    def select(*args):
-        count["select"] += 1
-        return policy.select(*args)
-
-    def observe(*args):
-        count["observe"] += 1
-        return policy.observe(*args)
-
-    with jax.enable_x64(True):
-        select, observe = jax.jit(select), jax.jit(observe)
-        state = policy.init(jax.random.key(0), SPEC)
-        for seed in range(4):
-            decision = select(state, jax.random.key(seed), contexts(seed), jnp.int64(seed), None)
-            event = Event(decision.items, decision.features, jnp.ones(decision.items.shape), decision.mask)
-            state = observe(state, jax.random.key(seed), event)
-    assert count == {"select": 1, "observe": 1}
+def test_nothing_is_traced_twice(row):
+    policy = row.build()
+    state = begun(policy)
+    for seed in range(3):
+        decision = select(policy, state, keys_of(seed)[0], contexts(seed), seed)
+        state = observe(policy, state, keys_of(seed)[2], answered(decision, seed))
+        state = replace(state, fit=learn(policy, state, keys_of(seed)[3]))
+        if seed == 0:
+            traced = Counter(TRACES)
+    assert traced == TRACES
+    assert set(TRACES) == {"select", "observe", "learn"}
 
 
 @every_preset
@@ -158,23 +249,48 @@ def test_hyperparameters_are_values_not_structure(row):
 
 
 @every_preset
+def test_vmap_over_hyperparameters_equals_a_loop(row):
+    """A grid of ridges, rates, radii and the like in one call, from the first state to a fit and on."""
+    policy = row.build()
+    if not jax.tree.leaves(policy):
+        pytest.skip("no real hyperparameters")
+
+    def course(policy):
+        state = policy.init(jax.random.key(0), SPEC)
+        for count in range(2):
+            decision = policy.select(state, jax.random.key(count), offers[count], count)
+            event = Event(decision.items, decision.features, decision.features[:, 0], decision.mask)
+            state = policy.observe(state, jax.random.key(count), event)
+            state = replace(state, fit=policy.learn(state, jax.random.key(count)))
+        return policy.select(state, jax.random.key(2), offers[2], 2)
+
+    offers = [contexts(seed) for seed in range(3)]
+    variants = [jax.tree.map(lambda leaf, by=by: leaf * by, policy) for by in (1.0, 0.5, 1.2)]
+    with jax.enable_x64(True):
+        together = jax.jit(jax.vmap(course))(jax.tree.map(lambda *leaves: np.stack(leaves), *variants))
+        alone = [jax.jit(course)(variant) for variant in variants]
+    for index, decision in enumerate(alone):
+        np.testing.assert_array_equal(together.items[index], decision.items)
+        np.testing.assert_allclose(together.scores[index], decision.scores, rtol=1e-5)
+    assert not np.allclose(alone[0].scores, alone[1].scores, rtol=1e-3)
+
+
+@every_preset
 def test_same_key_same_decision_and_the_state_is_left_alone(row):
     policy = row.build()
     state = trained(policy)
-    kept = leaves(state)
-    first = policy.select(state, jax.random.key(7), contexts(), 5)
-    second = policy.select(state, jax.random.key(7), contexts(), 5)
-    for left, right in zip(leaves(first), leaves(second), strict=True):
-        np.testing.assert_array_equal(left, right)
-    for left, right in zip(kept, leaves(state), strict=True):
-        np.testing.assert_array_equal(left, right)
+    kept = jax.tree.map(np.array, state)
+    assert_same(*(select(policy, state, jax.random.key(7), contexts(), 5) for _ in range(2)))
+    assert_same(*(learn(policy, state, jax.random.key(7)) for _ in range(2)))
+    assert_same(kept, state)
 
 
 @every_preset
 def test_a_decision_says_what_a_log_needs(row):
     policy = row.build()
-    decision = policy.select(trained(policy), jax.random.key(3), contexts(), 5)
+    decision = select(policy, trained(policy), jax.random.key(3), contexts(), 5)
     items = np.asarray(decision.items)
+    assert items.shape == (policy.chooser.size,)
     assert len(set(items.tolist())) == len(items)
     assert bool(decision.healthy)
     np.testing.assert_allclose(decision.features, np.asarray(contexts(), np.float64)[items])
@@ -187,7 +303,7 @@ def test_only_available_arms_are_chosen(row):
     state = trained(policy)
     for seed in range(20):
         mask = np.random.default_rng(seed).permutation(SPEC.num_arms) < 4
-        _, decision, _ = observed(policy, state, seed, mask)
+        decision = select(policy, state, jax.random.key(seed), contexts(seed), seed, mask)
         assert mask[np.asarray(decision.items)].all()
         assert bool(decision.healthy)
 
@@ -196,7 +312,8 @@ def test_only_available_arms_are_chosen(row):
 def test_too_few_arms_make_an_unhealthy_decision(row):
     policy = row.build()
     state = trained(policy)
-    decision = policy.select(state, jax.random.key(0), contexts(), 5, np.zeros(SPEC.num_arms, bool))
+    nothing = np.zeros(SPEC.num_arms, bool)
+    decision = select(policy, state, jax.random.key(0), contexts(), 5, nothing)
     assert not bool(decision.healthy)
     assert not np.asarray(decision.mask).any()
     assert (np.asarray(decision.items) == -1).all()
@@ -206,12 +323,13 @@ def test_too_few_arms_make_an_unhealthy_decision(row):
 def test_unobserved_items_change_nothing(row):
     policy = row.build()
     state = trained(policy)
-    _, _, event = observed(policy, state, 9)
-    hidden = Event(event.items, event.features, event.feedback * jnp.nan, jnp.zeros_like(event.observed))
-    for left, right in zip(
-        leaves(state), leaves(policy.observe(state, jax.random.key(1), hidden)), strict=True
-    ):
-        np.testing.assert_allclose(left, right, rtol=1e-12, atol=1e-12)
+    _, _, event = played(policy, state, 9)
+    hidden = replace(event, feedback=event.feedback * jnp.nan, observed=jnp.zeros_like(event.observed))
+    after = observe(policy, state, jax.random.key(1), hidden)
+    pairs = zip(jax.tree.leaves_with_path(state), jax.tree.leaves(after), strict=True)
+    for (path, left), right in pairs:
+        if path[-1] != jax.tree_util.GetAttrKey("events"):  # a window counts decisions, not observations
+            np.testing.assert_allclose(left, right, rtol=1e-12, atol=1e-12)
 
 
 @every_preset
@@ -221,9 +339,9 @@ def test_vmap_over_keys_equals_a_loop(row):
     keys = jax.random.split(jax.random.key(11), 6)
     together = jax.vmap(lambda key: policy.select(state, key, contexts(), 5))(keys)
     for index, key in enumerate(keys):
-        alone = policy.select(state, key, contexts(), 5)
+        alone = select(policy, state, key, contexts(), 5)
         np.testing.assert_array_equal(together.items[index], alone.items)
-        np.testing.assert_allclose(together.scores[index], alone.scores, rtol=1e-9)
+        np.testing.assert_allclose(together.scores[index], alone.scores, rtol=1e-6)
 
 
 @every_preset
@@ -236,25 +354,33 @@ def test_a_saved_state_goes_on_as_before(row):
     file.seek(0)
     stored = np.load(file)
     loaded = jax.tree.unflatten(structure, [stored[name] for name in stored.files])
-    for seed in range(5, 8):
-        state, decision, _ = observed(policy, state, seed)
-        loaded, again, _ = observed(policy, loaded, seed)
-        np.testing.assert_array_equal(decision.items, again.items)
-        np.testing.assert_array_equal(decision.scores, again.scores)
+    for seed in range(7, 12):
+        state, decision, _ = played(policy, state, seed)
+        loaded, again, _ = played(policy, loaded, seed)
+        assert_same(decision, again)
 
 
 @every_preset
 def test_replaying_the_events_rebuilds_the_state(row):
     policy = row.build()
-    state, log = policy.init(jax.random.key(0), SPEC), []
-    for seed in range(6):
-        state, _, event = observed(policy, state, seed)
-        log.append((jax.random.split(jax.random.key(seed), 3)[2], event))
-    rebuilt = policy.init(jax.random.key(0), SPEC)
-    for key, event in log:
-        rebuilt = policy.observe(rebuilt, key, event)
-    for left, right in zip(leaves(state), leaves(rebuilt), strict=True):
-        np.testing.assert_array_equal(left, right)
+    state, log = begun(policy), []
+    for seed in range(11):
+        state, _, event = played(policy, state, seed)
+        log.append(event)
+    rebuilt = begun(policy)
+    for seed, event in enumerate(log):
+        rebuilt = recorded(policy, rebuilt, seed, event)
+    assert_same(state, rebuilt)
+
+
+@every_preset
+def test_a_problem_that_does_not_fit_is_refused_before_any_round(row):
+    policy = row.build()
+    policy.check(SPEC)
+    if policy.chooser.size == 1:
+        return
+    with pytest.raises(ValueError, match=r"^top_k: k must be at most the number of arms"):
+        policy.check(replace(SPEC, num_arms=2))
 
 
 def environment_for(row: Row, policy: Policy) -> Environment:
@@ -284,3 +410,55 @@ def test_bad_arguments_are_told_in_one_sentence(name, arguments, message):
     with pytest.raises((ValueError, TypeError)) as error:
         ROWS[name].build(**arguments)
     assert str(error.value) == f"{name}: {message}"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"ridge": 0.0}, "ridge must be > 0, got 0.0"),
+        (
+            {"ridge": None, "network": superarm.perceptron(parametrization="ntk")},
+            "ridge must be a number, got NoneType",
+        ),
+        ({"row_scale": -1.0}, "row_scale must be > 0, got -1.0"),
+        ({"learn_every": 0}, "learn_every must be >= 1, got 0"),
+        ({"network": "deep"}, "network must have check, init, apply, gradients, last_layer, got str"),
+    ],
+)
+def test_bad_arguments_of_the_neural_model(arguments, message):
+    with pytest.raises((ValueError, TypeError)) as error:
+        superarm.neural(**arguments)
+    assert str(error.value) == f"neural: {message}"
+
+
+@pytree
+@dataclass(frozen=True)
+class Once:
+    number: Any
+    power: int = static(default=1)
+
+    def value(self):
+        return self.number
+
+
+@pytree
+@dataclass(frozen=True)
+class Twice:
+    number: Any
+    power: int = static(default=1)
+
+    def value(self):
+        return 2.0 * self.number
+
+
+def test_classes_with_fields_alike_are_told_apart():
+    """`jax.tree_util.register_dataclass` takes one for the other, and so does the cache of `jit`."""
+    value = jax.jit(lambda one: one.value())
+    assert [float(value(kind(np.float32(3.0)))) for kind in (Once, Twice, Once)] == [3.0, 6.0, 3.0]
+    once = jax.tree.structure(Once(1.0))
+    assert once != jax.tree.structure(Twice(1.0))
+    assert once != jax.tree.structure(Once(1.0, power=2))
+    assert once == jax.tree.structure(Once(2.0))
+    assert hash(once) == hash(jax.tree.structure(Once(2.0)))
+    ((path, leaf),) = jax.tree.leaves_with_path(Once(5.0))
+    assert (jax.tree_util.keystr(path), leaf) == (".number", 5.0)

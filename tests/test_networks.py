@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import math
 import re
 from functools import partial
@@ -296,42 +297,49 @@ BAD = {
 }
 
 
+SPEC = Spec(dim=DIM, num_arms=4, capacity=10)
+
+
 def world():
     return linear_scores(dim=DIM, num_arms=4)
 
 
-@pytest.mark.parametrize(("functions", "error", "message"), BAD.values(), ids=BAD.keys())
-def test_a_bad_network_is_refused_before_any_round(functions, error, message):
-    policy = superarm.neural_ucb(superarm.neural(superarm.network(*functions)))
-    spec = Spec(dim=DIM, num_arms=4, capacity=10)
-    for use in (
-        lambda: policy.check(spec),
-        lambda: policy.init(jax.random.key(0), spec),
+def ways_to_begin(policy, monkeypatch):
+    """Checking, starting and simulating, with no run allowed to begin."""
+
+    def run_jobs(*args, **kwargs):
+        pytest.fail("a run began")
+
+    monkeypatch.setattr(importlib.import_module("superarm.simulate"), "run_jobs", run_jobs)
+    return (
+        lambda: policy.check(SPEC),
+        lambda: policy.init(jax.random.key(0), SPEC),
         lambda: superarm.simulate(policy, world(), rounds=10, seeds=1, workers=0),
-    ):
+    )
+
+
+@pytest.mark.parametrize(("functions", "error", "message"), BAD.values(), ids=BAD.keys())
+def test_a_bad_network_is_refused_before_any_round(functions, error, message, monkeypatch):
+    policy = superarm.neural_ucb(superarm.neural(superarm.network(*functions)))
+    for use in ways_to_begin(policy, monkeypatch):
         with pytest.raises(error) as caught:
             use()
         assert str(caught.value).startswith(message)
         assert message.endswith(": ") or str(caught.value) == message
 
 
-def test_the_last_layer_of_a_user_s_network_needs_features():
-    spec = Spec(dim=DIM, num_arms=4, capacity=10)
+def test_the_last_layer_of_a_user_s_network_needs_features(monkeypatch):
     message = "network: the last-layer width needs features=, the inputs of the last layer"
     without, with_features = (
         superarm.neural_ucb(superarm.neural(superarm.network(two_layers, score, **more)), width="last-layer")
         for more in ({}, {"features": hidden})
     )
-    for use in (
-        lambda: without.check(spec),
-        lambda: without.init(jax.random.key(0), spec),
-        lambda: superarm.simulate(without, world(), rounds=10, seeds=1, workers=0),
-    ):
+    for use in ways_to_begin(without, monkeypatch):
         with pytest.raises(ValueError) as caught:
             use()
         assert str(caught.value) == message
-    with_features.check(spec)
-    state = with_features.init(jax.random.key(0), spec)
+    with_features.check(SPEC)
+    state = with_features.init(jax.random.key(0), SPEC)
     assert state.record.factor.root.shape == (4, 4)
 
 

@@ -21,12 +21,14 @@ import superarm
 from superarm import rollout
 from superarm.anytime import cn_ts_doubling, cn_ucb_doubling, doubling
 from superarm.types import Event, Offer, Outcome, Spec, pytree
+from superarm.widths.dual import DualFactor
+from superarm.widths.full import FullFactor
 
 ARMS, DIM, UNITS, SIZE = 6, 3, 8, 2
 ORACLE = superarm.top_k(SIZE)
 TARGET = np.array([0.6, -0.4, 0.7])
 SEED = 54  # of theta_0: of few units most draws leave some arms without a gradient, and those tie
-CLOSE = 1e-10
+CLOSE = 1e-11
 
 
 def expected(contexts):
@@ -139,7 +141,7 @@ def agree(policy, met, run):
     assert int(fit.failures) == 0
     for ours, theirs, first in zip(fit.params, run.weights, fit.first, strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=CLOSE, atol=CLOSE)
-        assert np.abs(ours - first).max() > 0.01  # something was learned
+        assert np.abs(ours - first).max() > 0.005  # something was learned
 
 
 @pytest.mark.parametrize(("depth", "rate", "rounds"), [(2, 0.004, 200), (3, 0.001, 150)])
@@ -240,13 +242,13 @@ def test_cn_ucb_with_the_radius_and_offset_of_lemma_1():
         restart=True,
         learn_every=5,
     )
-    met, policy = world(200), superarm.cn_ucb(ORACLE, model, radius=radius, width="full")
+    met, policy = world(200), superarm.cn_ucb(ORACLE, model, radius=radius, offset=0.2, width="full")
     run = reference.cn_ucb(
         started(policy, 200)[1],
         *met.told,
         SIZE,
         gamma=lambda t, logdet: reference.lemma1_gamma(t, logdet, **network, **fitting, **bounds),
-        offset=lambda t, gamma: reference.lemma1_offset(t, gamma, **network, C3=1e-3, C4=1e-3),
+        offset=lambda t, gamma: 0.2 + reference.lemma1_offset(t, gamma, **network, C3=1e-3, C4=1e-3),
         ridge=ridge,
         learn_every=5,
         **fitting,
@@ -392,7 +394,7 @@ def test_cn_ts_with_doubling():
         return {**of_epoch(epoch), "nu": 0.5 + epoch, "eta": rate / units(epoch)}
 
     policy = cn_ts_doubling(
-        ORACLE, model, period=PERIOD, draws=3, scale=lambda epoch: 0.5 + epoch, width="dual"
+        ORACLE, model, period=PERIOD, draws=3, scale=lambda epoch: 0.5 + epoch, width="full"
     )
     met, normals = met_in_run(RUN, 120, draws=3)
     run = reference.cn_ts_doubling(
@@ -440,9 +442,9 @@ def test_doubling_without_replay_begins_every_epoch_from_nothing():
 # The parts that a simulation does not show.
 
 
-def small(width="full", **kwargs):
+def small(width="full", units=UNITS, **kwargs):
     """CN-UCB with a small network that learns every 5 rounds."""
-    model = superarm.neural(net(), **{"ridge": 0.5, "steps": 5, "learn_every": 5, **kwargs})
+    model = superarm.neural(net(units), ridge=0.5, steps=5, learn_every=5, **kwargs)
     return superarm.cn_ucb(ORACLE, model, radius=0.8, width=width)
 
 
@@ -475,13 +477,19 @@ def same(tree, other, rtol=1e-12):
     return all(np.allclose(left, right, rtol=rtol, atol=rtol) for left, right in pairs)
 
 
-def after(policy, rounds, capacity=60):
+def after(policy, rounds):
     """The state after some rounds, and the contexts and weights of the next."""
     met = world(rounds + 1)
-    state, keys = started(policy, capacity)[0], round_keys(rounds + 1)
+    keys, (state, _) = round_keys(rounds), started(policy, 60)
     for count in range(rounds):
         state, *_ = one_round(policy, state, keys[count], met.contexts[count], met.weights[count], count)
     return state, met.contexts[-1], met.weights[-1]
+
+
+def asked(policy, state, contexts):
+    """The decision and the scores (N,) of contexts."""
+    key, nothing = jax.random.key(0), np.zeros(len(contexts))
+    return one_round(policy, state, key, contexts, nothing, 0)[1:]
 
 
 @pytest.mark.parametrize("width", ["full", "dual"])
@@ -489,9 +497,8 @@ def test_a_memo_is_used_only_by_the_state_that_made_it(width):
     policy = small(width)
     with jax.enable_x64(True):
         state, contexts, weights = after(policy, 12)
-        key = jax.random.key(0)
-        event = event_of(policy.select(state, key, contexts, 12), weights)
-        other = event_of(policy.select(state, key, contexts[::-1], 12), weights[::-1])
+        event = event_of(asked(policy, state, contexts)[0], weights)
+        other = event_of(asked(policy, state, contexts[::-1] ** 2)[0], weights)
         fresh = replace(event, memo=())
         assert same(observed(policy, state, event).record, observed(policy, state, fresh).record)
         for moved in (observed(policy, state, other), fitted(policy, state)):
@@ -504,53 +511,49 @@ def test_a_memo_is_used_only_by_the_state_that_made_it(width):
 
 
 @pytest.mark.parametrize(
-    ("width", "memory"),
+    ("policy", "factor", "window"),
     [
-        ("full", {}),
-        ("dual", {"memory": "window", "memory_size": 6}),
-        ("auto", {}),  # takes the dual form: few observations
+        (small("full", refresh=True), FullFactor, 1000),
+        # With more parameters than observations the dual form is chosen.
+        (small("auto", refresh=True, units=40, memory="window", memory_size=6), DualFactor, 6),
     ],
+    ids=["full", "dual"],
 )
-def test_a_refreshed_width_is_that_of_the_history_under_the_new_network(width, memory):
-    policy, met = small(width, refresh=True, **memory), world(32)
+def test_a_refreshed_width_is_that_of_the_history_under_the_new_network(policy, factor, window):
+    met = world(42)  # more observations than are absorbed at once
     kept, bounds = [], None
     for count, before, decision, scores, state in rounds_of(policy, met):
         bounds = bounds or Bounds(before.fit.params)
         np.testing.assert_allclose(scores, bounds.scores(met.contexts[count]), rtol=CLOSE)
         bounds.absorb(decision.features)
-        kept = [*kept, np.asarray(decision.features)][-memory.get("memory_size", 1000) :]
+        kept = [*kept, np.asarray(decision.features)][-window:]
         if state.fit.version > before.fit.version:
             bounds = Bounds(state.fit.params)
             bounds.absorb(np.concatenate(kept))
-    assert int(state.fit.version) == 6
-    assert int(state.fit.failures) == 0
+    assert isinstance(state.record.factor, factor)
+    assert (int(state.fit.version), int(state.fit.failures)) == (8, 0)
 
 
 def test_events_may_come_late_out_of_order_and_in_part():
     """Rows enter Z with the gradient of the network in force when their feedback comes."""
-    policy = small()
+    policy, met = small(), world(7)
     with jax.enable_x64(True):
-        state, contexts, weights = after(policy, 0)
-        bounds, met = Bounds(state.fit.params), world(8)
-        events = []
-        for count in range(6):
-            decision = policy.select(state, jax.random.key(count), met.contexts[count], count)
-            events.append(event_of(decision, met.weights[count]))
-        hidden = jnp.array([True, False])
-        events[3] = replace(
-            events[3], observed=hidden, feedback=jnp.where(hidden, events[3].feedback, jnp.nan)
-        )
+        state, first = started(policy, 60)
+        bounds = Bounds(first)
+        decisions = [asked(policy, state, contexts)[0] for contexts in met.contexts[:6]]
+        events = [event_of(*pair) for pair in zip(decisions, met.weights, strict=False)]
+        shown = np.array([True, False])
+        events[3] = replace(events[3], observed=shown, feedback=np.where(shown, events[3].feedback, np.nan))
         for place, index in enumerate((4, 1, 3, 5, 0, 2)):
             event = events[index]
-            bounds.holding(state.fit.params).absorb(event.features[event.observed])
+            bounds.holding(state.fit.params).absorb(event.features[np.asarray(event.observed)])
             state = observed(policy, state, event)
             if place == 3:
                 state = fitted(policy, state)
-        decision = policy.select(state, jax.random.key(9), met.contexts[7], 6)
-        scores = policy.scores(state, jax.random.key(9), jnp.asarray(met.contexts[7]), 6)
+        decision, scores = asked(policy, state, met.contexts[6])
     assert bool(decision.healthy)
     assert (int(state.record.history.seen), int(state.record.history.events)) == (11, 6)
-    np.testing.assert_allclose(scores, bounds.holding(state.fit.params).scores(met.contexts[7]), rtol=CLOSE)
+    np.testing.assert_allclose(scores, bounds.holding(state.fit.params).scores(met.contexts[6]), rtol=CLOSE)
 
 
 def test_a_fit_that_diverged_is_refused_and_decisions_stay_sound():
@@ -561,9 +564,9 @@ def test_a_fit_that_diverged_is_refused_and_decisions_stay_sound():
         failed = fitted(replace(policy, model=replace(policy.model, fitting=hasty)), state)
         assert (int(failed.fit.failures), bool(failed.fit.diverged), int(failed.fit.version)) == (1, True, 1)
         assert same(failed.fit.params, state.fit.params, rtol=0.0)
-        assert bool(policy.select(failed, jax.random.key(0), contexts, 5).healthy)
+        assert bool(asked(policy, failed, contexts)[0].healthy)
         contexts[2, 1] = np.nan
-        assert not bool(policy.select(failed, jax.random.key(0), contexts, 5).healthy)
+        assert not bool(asked(policy, failed, contexts)[0].healthy)
         again = fitted(policy, failed)
         assert (int(again.fit.failures), bool(again.fit.diverged), int(again.fit.version)) == (1, False, 2)
 

@@ -510,19 +510,21 @@ def test_dual_refuses_an_unknown_number_of_rows():
 
 
 @pytest.mark.parametrize(
-    ("draw", "name", "chosen"), [(matrix_rows, "full", Full()), (layer_rows, "dual", Dual())]
+    ("draw", "name", "made"), [(matrix_rows, "full", FullFactor), (layer_rows, "dual", DualFactor)]
 )
-def test_auto_is_the_one_it_chose_and_logs_it(draw, name, chosen, caplog):
-    rows, observed, residual, queries = history_of(np.random.default_rng(8), draw)
-    like = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct((1, leaf.shape[-1]), leaf.dtype), rows)
+def test_auto_makes_what_it_chose_and_logs_it(draw, name, made, caplog):
+    like = draw(np.random.default_rng(8), 1)
     with caplog.at_level(logging.INFO, logger="superarm"):
         Auto().check(like, SEEN)
-    parameters = plain(rows).shape[-1]
+    parameters = plain(like).shape[-1]
     assert caplog.messages == [
         f"width: {name} for {parameters} parameters and {SEEN} observations, at most 0.00 GB"
     ]
-    found = stream(Auto(), 0.8, rows, observed, residual, queries)
-    assert isinstance(found[0], FullFactor if name == "full" else DualFactor)
-    direct = stream(chosen, 0.8, rows, observed, residual, queries)
-    for left, right in zip(jax.tree.leaves(found), jax.tree.leaves(direct), strict=True):
+    assert isinstance(Auto().init(like, jnp.asarray(0.8), SEEN), made)
+
+
+def test_auto_is_the_one_it_chose():
+    history = history_of(np.random.default_rng(8), layer_rows)
+    found, direct = (jax.tree.leaves(stream(width, 0.8, *history)) for width in (Auto(), Dual()))
+    for left, right in zip(found, direct, strict=True):
         np.testing.assert_array_equal(left, right)

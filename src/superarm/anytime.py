@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from superarm import checks
@@ -54,8 +54,10 @@ class Doubling:
         return self.build(0).chooser
 
     def check(self, spec: Spec) -> None:
-        """Raise ValueError in one sentence if the policy does not fit a problem of this size."""
-        self.build(0).check(spec)
+        """Raise ValueError in one sentence if the policy of an epoch does not fit a problem of this size."""
+        size = self.chooser.size
+        for epoch in self.epochs(max(spec.capacity // size, 1)):
+            epoch.policy.check(replace(spec, capacity=epoch.stop * size))
 
 
 def doubling(build: Callable[[int], Policy], *, period: int, replay: bool = True) -> Doubling:
@@ -100,6 +102,7 @@ def cn_ucb_doubling(
     *,
     period: int = 100,
     radius: float | Radius | Callable[[int], float | Radius] = 1.0,
+    offset: float | Callable[[int], float] = 0.0,
     width: str | Width = "auto",
 ) -> Doubling:
     """CN-UCB with doubling (Algorithms 3 and 5 of hwang2023): the network grows, the history is replayed.
@@ -109,6 +112,7 @@ def cn_ucb_doubling(
         model: epoch -> `neural(...)`; sets m, lambda, eta and J of the epoch.
         period: tau, decisions of the first epoch.
         radius: gamma, or a function of the epoch that gives it.
+        offset: e, or a function of the epoch that gives it.
         width: see `cn_ucb`.
 
     >>> import superarm
@@ -116,7 +120,10 @@ def cn_ucb_doubling(
     'cn_ucb_doubling'
     """
     return doubling(
-        lambda epoch: cn_ucb(oracle, model(epoch), radius=_at(radius, epoch), width=width), period=period
+        lambda epoch: cn_ucb(
+            oracle, model(epoch), radius=_at(radius, epoch), offset=_at(offset, epoch), width=width
+        ),
+        period=period,
     )
 
 
@@ -127,6 +134,7 @@ def cn_ts_doubling(
     period: int = 100,
     scale: float | Callable[[int], float] = 1.0,
     draws: int = 10,
+    offset: float | Callable[[int], float] = 0.0,
     width: str | Width = "auto",
 ) -> Doubling:
     """CN-TS with doubling (Algorithms 4 and 5 of hwang2023): the network grows, the history is replayed.
@@ -137,6 +145,7 @@ def cn_ts_doubling(
         period: tau, decisions of the first epoch.
         scale: nu, or a function of the epoch that gives it.
         draws: M.
+        offset: epsilon, or a function of the epoch that gives it.
         width: see `cn_ts`.
 
     >>> import superarm
@@ -144,7 +153,14 @@ def cn_ts_doubling(
     'cn_ts_doubling'
     """
     return doubling(
-        lambda epoch: cn_ts(oracle, model(epoch), scale=_at(scale, epoch), draws=draws, width=width),
+        lambda epoch: cn_ts(
+            oracle,
+            model(epoch),
+            scale=_at(scale, epoch),
+            draws=draws,
+            offset=_at(offset, epoch),
+            width=width,
+        ),
         period=period,
     )
 

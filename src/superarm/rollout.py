@@ -85,7 +85,14 @@ def run_seed(
     epochs = policy.epochs(rounds)
     for number, epoch in enumerate(epochs):
         key_init = jax.random.fold_in(keys.init, number) if number else keys.init
-        run = _Run(epoch.policy, environment, world, keys, seed, keep_events=number + 1 < len(epochs))
+        run = _Run(
+            epoch.policy,
+            environment,
+            world,
+            keys,
+            seed,
+            keep_events=any(later.replay for later in epochs[number + 1 :]),
+        )
         first = run.begin(key_init, epoch.stop)
         if epoch.replay:
             first = run.replay(first, traces)

@@ -1,17 +1,19 @@
 """Hwang, Chai & Oh (2023), Combinatorial Neural Bandits, ICML: section 5.
 
 N = 20 arms, K = 4 of them chosen, the return is the sum of their scores. Published are the final regrets of
-the authors' own runs, which count noisy scores and draw Thompson samples with the variance as the standard
-deviation; the settings named "authors" do the same, the setting "written" draws as Algorithm 2 says.
+the authors' own runs, which count noisy scores and draw Thompson samples, each arm apart, with the variance
+as the standard deviation. The setting "authors" does the same; the setting "written" draws as the papers'
+algorithms say.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+from superarm import checks
 from superarm.experiments import rules
 from superarm.experiments.claims import Claim
 from superarm.experiments.experiment import Experiment, Figure, Plan, Setting
@@ -20,14 +22,16 @@ from superarm.experiments.runs import Quantity, elsewhere, total
 SEEDS = 20
 NEURAL = ("CN-UCB", "CN-TS", "CN-TS-M1")
 LINEAR = ("CombLinUCB", "CombLinTS")
-LABELS = {"written": ("CN-TS", "CN-TS-M1"), "authors": (*NEURAL, *LINEAR)}
+LABELS = {"written": ("CN-TS", "CN-TS-M1", "CombLinTS"), "authors": (*NEURAL, *LINEAR)}
 REFERENCE = "Hwang, Chai & Oh (2023), section 5, figure"
 
 COMMON_NOTE = (
-    "Regret is counted on expected scores; the published numbers count noisy scores, and are compared with "
-    "the same count (realized regret against the best set in hindsight). The exact width is kept in single "
-    "precision, as the authors' was. 'authors': Thompson draws with the variance as the standard deviation, "
-    "as in the authors' runs. 'written': with the standard deviation, as Algorithm 2 says; it explores more. "
+    "Regret is counted on expected scores; the published numbers count noisy scores, and are compared "
+    "with the same count (realized regret against the best set in hindsight). Contexts are uniform on "
+    "the sphere and the noise has standard deviation 0.01, as in the authors' runs; the training is "
+    "theirs too, 100 full-batch steps on the last 101 rounds. The exact width is kept in single "
+    "precision. 'authors': Thompson draws, CombLinTS's too, of each arm apart and with the variance as "
+    "the standard deviation. 'written': as the papers' algorithms say; they explore more. "
 )
 
 
@@ -53,16 +57,16 @@ class TopK:
         """Return the plan of a scale."""
         if scale == "smoke":
             world = {"score": self.score, "dim": 6, "width": 16}
-            words = "6 features, 16 units, 40 rounds, three policies"
-            few = {"authors": ("CN-UCB", "CN-TS", "CombLinUCB")}
+            words = "6 features, 16 units, 40 rounds, two policies"
+            few = {"authors": ("CN-TS", "CombLinUCB")}
             return Plan(self._settings(world, 2, 2, few), 40, 2, 10, reduced=words)
         world = {"score": self.score, "dim": self.dim, "width": 100}
         if scale == "quick":
             words = f"200 of {self.rounds} rounds, 1 repetition instead of {SEEDS}"
             return Plan(self._settings(world, 1, 1), 200, 1, 10, reduced=words)
-        words = f"{self.written} repetitions of the setting 'written'"
-        if self.seeds < SEEDS:
-            words = f"{self.seeds} repetitions instead of {SEEDS}; " + words
+        words = (
+            f"at least {self.seeds} repetitions instead of {SEEDS}, {self.written} of the setting 'written'"
+        )
         return Plan(
             self._settings(world, self.seeds, self.written), self.rounds, self.seeds, 10, reduced=words
         )
@@ -83,6 +87,7 @@ class TopK:
                 seeds=written if name == "written" else seeds,
             )
             for name, members in labels.items()
+            if name == "authors" or written
         )
 
 
@@ -96,13 +101,16 @@ def _world(score: str, dim: int) -> Any:
 def _policy(label: str, draws: str, units: int, world: Any) -> Any:
     """Build a policy with lambda = gamma = nu = 1, as the paper says for all of them."""
     import superarm
+    from superarm.explorers import Thompson
     from superarm.policies.hwang2023 import cn_figure_model
     from superarm.widths import Dual
 
     if label == "CombLinUCB":
         return superarm.comb_lin_ucb(world.oracle)
     if label == "CombLinTS":
-        return superarm.comb_lin_ts(world.oracle)
+        plain = superarm.comb_lin_ts(world.oracle)
+        apart = Thompson(scale=checks.real(label, "scale", 1.0), joint=False, squared=True)
+        return plain if draws == "written" else replace(plain, explorer=apart)
     width = Dual(precision="float32")
     model = cn_figure_model(units)
     if label == "CN-UCB":
@@ -127,10 +135,23 @@ def _published(numbers: Mapping[str, float], rounds: int) -> tuple[Claim, ...]:
     )
 
 
-def _beats_linear(rounds: int) -> tuple[Claim, ...]:
+def _sublinear(rounds: int) -> tuple[Claim, ...]:
     return tuple(
         rules.below(
-            f"{neural} has less regret than {linear}", _regret(neural, rounds), _regret(linear, rounds)
+            f"{neural}: regret grows sub-linearly, less in the second half than in the first",
+            total("authors", neural, first=rounds // 2 + 1, last=rounds),
+            total("authors", neural, last=rounds // 2),
+        )
+        for neural in NEURAL
+    )
+
+
+def _beats_linear(rounds: int, remark: str = "") -> tuple[Claim, ...]:
+    return tuple(
+        rules.below(
+            f"{neural} has less regret than {linear}{remark}",
+            _regret(neural, rounds),
+            _regret(linear, rounds),
         )
         for neural in NEURAL
         for linear in LINEAR
@@ -156,6 +177,7 @@ WRONG_BASELINE = (
     "with the index mended CombLinUCB has little regret on a linear score, below CN-UCB's."
 )
 
+OURS = " (not in the paper's figure)"
 AT_40, AT_80 = "hwang2023/dim-40", "hwang2023/quadratic"
 
 EXPERIMENTS = (
@@ -172,35 +194,40 @@ EXPERIMENTS = (
         "Combinatorial neural bandits on a quadratic score, d = 80",
         1,
         TopK("quadratic", 80, 2000),
-        (*_published({"CN-UCB": 90.6, "CN-TS": 88.1, "CN-TS-M1": 94.3}, 2000), *_beats_linear(2000)),
+        (
+            *_published({"CN-UCB": 90.6, "CN-TS": 88.1, "CN-TS-M1": 94.3}, 2000),
+            *_sublinear(2000),
+            *_beats_linear(2000),
+        ),
     ),
     _experiment(
         "cosine",
         "Combinatorial neural bandits on a cosine score, d = 80",
         1,
-        TopK("cosine", 80, 4000, seeds=3, written=1),
-        (*_published({"CN-UCB": 509.3, "CN-TS": 538.7, "CN-TS-M1": 556.6}, 4000), *_beats_linear(4000)),
+        TopK("cosine", 80, 4000, seeds=3, written=0),
+        (
+            *_published({"CN-UCB": 509.3, "CN-TS": 538.7, "CN-TS-M1": 556.6}, 4000),
+            *_sublinear(4000),
+            *_beats_linear(4000),
+        ),
     ),
     _experiment(
         "dim-40",
         "Combinatorial neural bandits on a quadratic score, d = 40",
         2,
         TopK("quadratic", 40, 2000),
-        _beats_linear(2000),
+        _beats_linear(2000, OURS),
     ),
     _experiment(
         "dim-120",
         "Combinatorial neural bandits on a quadratic score, d = 120",
         2,
-        TopK("quadratic", 120, 4000, seeds=3, written=1),
+        TopK("quadratic", 120, 4000, seeds=3, written=0),
         (
-            *(
-                rules.below(
-                    f"CN-TS has less regret than CN-TS(M=1) when d is large ({setting})",
-                    _regret("CN-TS", 4000, setting=setting),
-                    _regret("CN-TS-M1", 4000, setting=setting),
-                )
-                for setting in ("authors", "written")
+            rules.below(
+                "CN-TS has less regret than CN-TS(M=1) when d is large",
+                _regret("CN-TS", 4000),
+                _regret("CN-TS-M1", 4000),
             ),
             *(
                 rules.not_worse(
@@ -212,7 +239,7 @@ EXPERIMENTS = (
                 for label in NEURAL
                 for dim in (80, 120)
             ),
-            *_beats_linear(4000),
+            *_beats_linear(4000, OURS),
         ),
     ),
 )

@@ -19,7 +19,8 @@ class Thompson:
         scale: multiplies the standard deviation; 1 is posterior sampling.
         draws: M; each arm is scored by its best of M draws.
         joint: draw the parameters, so that arms are correlated; otherwise each score is drawn apart.
-        squared: use (scale * width)^2 as the standard deviation, in place of scale * width; for draws apart.
+        squared: use (scale * width)^2 as the standard deviation, not scale * width; scores are then drawn
+            apart.
         offset: added to every score.
     """
 
@@ -32,4 +33,5 @@ class Thompson:
     def scores(self, key: Array, beliefs: Beliefs, count: Array) -> Array:
         """(n,) drawn scores."""
         scale = self.scale**2 * beliefs.norms() if self.squared else self.scale
-        return jnp.max(beliefs.draws(key, scale, self.draws, self.joint), axis=0) + self.offset
+        joint = self.joint and not self.squared
+        return jnp.max(beliefs.draws(key, scale, self.draws, joint), axis=0) + self.offset

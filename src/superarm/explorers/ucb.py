@@ -15,7 +15,7 @@ class UCB:
     """Score mean + radius * width + offset.
 
     The offset is the same for every arm: it changes nothing for sums over sets of fixed size, but does for
-    other rewards. A radius with an `offset_at` of its own (hwang2023's Lemma 1) brings it.
+    other rewards. A radius with an `offset_at` of its own (hwang2023's Lemma 1) adds to it.
     """
 
     radius: Radius
@@ -24,5 +24,7 @@ class UCB:
     def scores(self, key: Array, beliefs: Beliefs, count: Array) -> Array:
         """(n,) upper confidence bounds."""
         radius, logdet = self.radius, beliefs.logdet
-        offset = radius.offset_at(count, logdet) if hasattr(radius, "offset_at") else self.offset
+        offset = self.offset
+        if hasattr(radius, "offset_at"):
+            offset = offset + radius.offset_at(count, logdet)
         return beliefs.mean + radius.at(count, logdet) * beliefs.norms() + offset

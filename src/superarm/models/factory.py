@@ -41,7 +41,8 @@ def neural(
         ridge: lambda; the width starts as Z = lambda I.
         row_scale: multiplies the gradients that enter Z; by default 1 / sqrt(m) for a perceptron, else 1.
         loss: "squared", "logistic", "poisson" or "probit", of the latent score.
-        learning_rate: of the function: with the NTK parametrization the raw step is divided by m.
+        learning_rate: of the function: with the NTK parametrization a raw gradient step is divided by m. A
+            summed loss over n observations wants about 1 / n.
         penalty: of |theta - anchor|^2 / 2, added to the summed loss; by default m lambda with the NTK
             parametrization (equation 4 of hwang2023), else 0.
         anchored: the penalty pulls to the first parameters; otherwise to 0.
@@ -54,7 +55,7 @@ def neural(
         learn_every: decisions between fits.
         memory: "all"; "window", the last `memory_size` decisions; "reservoir", a sample of `memory_size`.
         memory_size: see memory.
-        refresh: rebuild Z with the current network at every fit.
+        refresh: rebuild Z at every fit, from the observations kept and the current network.
 
     >>> model = neural(perceptron(width=20), learn_every=10, memory="window", memory_size=100)
     >>> model.learn_every
@@ -63,6 +64,7 @@ def neural(
     where = "neural"
     network = perceptron() if network is None else network
     checks.has(where, "network", network, ("check", "init", "apply", "gradients", "last_layer"))
+    ridge = checks.positive(where, "ridge", ridge)
     if row_scale is None:
         row_scale = 1.0 / math.sqrt(network.width) if isinstance(network, Perceptron) else 1.0
     if penalty is None:
@@ -78,7 +80,7 @@ def neural(
         need = "left out with memory='all'" if kind == "all" else f"given with memory={kind!r}"
         raise ValueError(f"{where}: memory_size must be {need}, got {memory_size}")
     return Neural(
-        ridge=checks.positive(where, "ridge", ridge),
+        ridge=ridge,
         row_scale=checks.positive(where, "row_scale", row_scale),
         fitting=Fitting(
             learning_rate=checks.positive(where, "learning_rate", learning_rate),

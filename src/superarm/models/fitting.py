@@ -83,7 +83,8 @@ class Fitting:
             updates, moments = transform.update(gradient, moments, params)
             small = jnp.zeros((), bool)
             if self.tolerance is not None:
-                small = jnp.abs(before - value) <= self.tolerance.astype(value.dtype) * jnp.abs(before)
+                change = jnp.abs(before - value)  # infinite in the first step, as is what it is measured by
+                small = (index > 0) & (change <= self.tolerance.astype(value.dtype) * jnp.abs(before))
             return index + 1, optax.apply_updates(params, updates), moments, value, small
 
         infinity = jnp.asarray(jnp.inf, network.dtype)
@@ -101,11 +102,22 @@ class Fitting:
             steps=steps,
         )
 
-    def zero_objective(self, history: History) -> Array:
-        """() the objective of predicting 0 everywhere, penalty aside."""
+    def ran_away(self, fitted: Fitted, history: History) -> Array:
+        """() True when the steps were too long: it ended above its start, by far or as bad as knowing
+        nothing.
+
+        Predicting 0 is knowing nothing, and what a network with all units dead does. By far is twice the
+        start's objective, for full gradient steps; minibatches and Adam may wander above a small one.
+        """
+        end, start = fitted.objective, fitted.objective_start
         losses = LOSSES[self.loss](jnp.zeros_like(history.feedback), history.feedback)
-        total = jnp.sum(losses, where=history.filled)
-        return total / _count(history) if self.reduction == "mean" else total
+        nothing = jnp.sum(losses, where=history.filled)
+        if self.reduction == "mean":
+            nothing = nothing / _count(history)
+        bad = end >= (1.0 - 1e-5) * nothing
+        if self.optimizer == "gd" and self.batch is None:
+            bad = bad | (end > 2.0 * start)
+        return (end > start) & bad
 
     def _transform(self, network: Scorer) -> optax.GradientTransformation:
         rate = self.learning_rate.astype(network.dtype)

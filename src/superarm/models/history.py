@@ -78,9 +78,12 @@ class Memory:
             place = order
         place = jnp.where(write & (place < slots), place, slots)  # out of bounds: dropped
         dtype = history.contexts.dtype
+        # 0 where nothing was observed: a NaN there would spoil slopes even when the loss leaves it out.
+        contexts = jnp.where(event.observed[:, None], event.features, 0.0)
+        feedback = jnp.where(event.observed, event.feedback, 0.0)
         return History(
-            contexts=history.contexts.at[place].set(event.features.astype(dtype), mode="drop"),
-            feedback=history.feedback.at[place].set(event.feedback.astype(dtype), mode="drop"),
+            contexts=history.contexts.at[place].set(contexts.astype(dtype), mode="drop"),
+            feedback=history.feedback.at[place].set(feedback.astype(dtype), mode="drop"),
             filled=history.filled.at[place].set(event.observed, mode="drop"),
             seen=history.seen + jnp.sum(event.observed),
             events=history.events + 1,

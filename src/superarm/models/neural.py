@@ -76,9 +76,9 @@ class Neural:
         memory: the observations that it is fitted to.
         learn_every: decisions between fits.
         rows: "gradient", of all parameters; "last-layer", of the last layer's alone.
-        refresh: rebuild Z from the current network at every fit; otherwise every observation stays with the
-            gradient of the network that was in force when it was observed. What arrives while a fit is made
-            in the background enters the rebuilt Z with the next fit.
+        refresh: rebuild Z at every fit, from the history kept and the current network; otherwise every
+            observation stays with the gradient of the network in force when it was observed. What arrives
+            while a fit is made in the background enters the rebuilt Z with the next fit.
     """
 
     ridge: Array
@@ -146,11 +146,7 @@ class Neural:
         start = fit.first if self.fitting.restart else fit.params
         fitted = self.fitting.fit(self.network, start, fit.first, history, used, key)
         finite = jnp.isfinite(fitted.objective) & _all_finite(fitted.params)
-        # Worse than where it began and worse than knowing nothing: the steps were too long.
-        worse = (fitted.objective > fitted.objective_start) & (
-            fitted.objective > self.fitting.zero_objective(history)
-        )
-        diverged = ~finite | worse
+        diverged = ~finite | self.fitting.ran_away(fitted, history)
         params = jax.tree.map(lambda old, new: jnp.where(diverged, old, new), fit.params, fitted.params)
         learned = replace(
             fit,

@@ -18,8 +18,9 @@ def cn_figure_model(units: int = 100) -> Neural:
     """The model behind the paper's figures, as its authors ran it.
 
     A plain perceptron with 100 hidden units (m), features g / sqrt(m); every 10 rounds 100 full-batch steps
-    of 0.01 on half the summed squares of the last 101 rounds, from the last fit, without a penalty (section 5
-    states a window of 100 and a penalty; in the authors' runs the window was 101 and the penalty idle).
+    of 0.01 on half the summed squares of the last 101 rounds, from the last fit, without a penalty. (Section
+    5 says stochastic gradient descent with batches of 100 super arms, and a penalty; in the authors' runs the
+    batch was all of a window of 101, and the penalty idle.)
     """
     return neural(perceptron(width=units), learn_every=10, memory="window", memory_size=101)
 
@@ -70,7 +71,8 @@ def cn_ts(
 ) -> Policy:
     """CN-TS (Algorithm 2): each arm's best of M draws around the network's score.
 
-        v_t(i) = max_j N(f(x_i; theta), nu^2 lambda ||g(x_i; theta) / sqrt(m)||^2_{Z^-1}),  S_t = ORACLE(v_t)
+        v_t(i) = max_j N(f(x_i; theta), nu^2 lambda ||g(x_i; theta) / sqrt(m)||^2_{Z^-1})
+        S_t = ORACLE(v_t + epsilon)
 
     Args:
         oracle: solves the offline problem; see `superarm.oracles`.

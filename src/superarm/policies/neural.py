@@ -13,13 +13,14 @@ from superarm.widths import Radius
 
 
 def single_arm_model() -> Neural:
-    """The model of the authors' experiments.
+    """The model of NeuralTS's experiments, as its authors ran them.
 
-    A perceptron with biases, gradients as they are, 100 full-batch steps every round on the mean loss with
-    weight decay lambda / t, from the last fit.
+    A perceptron with biases, gradients as they are, 100 full-batch steps of 0.01 every round on the mean of
+    (f - v)^2, with weight decay lambda / t, from the last fit. Our loss has a half in front, so the step is
+    0.02 and the penalty lambda / 2.
     """
     network = perceptron(width=100, biases=True)
-    return neural(network, row_scale=1.0, reduction="mean", penalty=1.0, anchored=False)
+    return neural(network, row_scale=1.0, reduction="mean", learning_rate=0.02, penalty=0.5, anchored=False)
 
 
 def neural_ucb(
@@ -29,9 +30,10 @@ def neural_ucb(
 
     Zhou, Li & Gu (2020), Neural contextual bandits with UCB-based exploration, ICML. Their experiments take
     the diagonal of Z and the radius sqrt(lambda nu); Z grows here when feedback comes, there at the choice.
+    They fit by single examples with decay lambda; the default here is the steadier training of NeuralTS.
 
     Args:
-        model: `neural(...)`; by default that of the authors' experiments.
+        model: `neural(...)`; by default that of NeuralTS's experiments.
         radius: a constant, or a schedule.
         width: "diagonal", as in the experiments; "full", "dual", "auto", "sketched", "last-layer".
 

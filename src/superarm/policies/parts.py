@@ -36,6 +36,7 @@ def width_of(where: str, width: str) -> LinearWidth:
 
 def with_width(where: str, model: Neural, width: str | Width) -> tuple[Neural, Width]:
     """Return the model and the width of that name; a width of the user's is taken as it is."""
+    checks.has(where, "model", model, ("beliefs", "observe", "learn"))  # not a network, which it is made of
     if not isinstance(width, str):
         return model, checks.has(where, "width", width, ("init", "check", "whiten", "absorb"))
     chosen = NEURAL_WIDTHS[checks.one_of(where, "width", width, tuple(NEURAL_WIDTHS))]

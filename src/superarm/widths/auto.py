@@ -6,6 +6,8 @@ import logging
 from dataclasses import dataclass
 from typing import Any
 
+import jax
+
 from superarm.types import Array, Whitened, pytree, static
 from superarm.widths.dual import Dual, DualFactor, room
 from superarm.widths.full import Full
@@ -25,24 +27,30 @@ class Estimate:
     operations: float
 
 
-def estimates(parameters: int, capacity: int) -> tuple[Estimate, Estimate]:
-    """What the full and the dual width take for p parameters and a number of observations.
+def estimates(like: Rows, capacity: int) -> tuple[Estimate, Estimate]:
+    """What the full and the dual width take for rows like the given ones and a number of observations.
 
-    The full form multiplies with a p x p matrix, which updating copies; the dual one solves with a triangle
-    that grows, over a run, to the number of observations: a third of its last cost on average.
+    The full form multiplies with a p x p matrix, which updating copies. The dual one keeps the rows, takes
+    inner products with them, and solves with a triangle that grows, over a run, to the number of
+    observations: half and a third of its last cost on average.
 
-    >>> [one.name for one in estimates(8100, 8000)]
+    >>> import jax, jax.numpy as jnp
+    >>> [one.name for one in estimates(jax.ShapeDtypeStruct((1, 8100), jnp.float32), 8000)]
     ['full', 'dual']
     """
+    parameters, leaves = count_columns(like), jax.tree.leaves(like)
     full = Estimate("full", 3 * parameters**2 * NUMBER, 2.0 * parameters**2)
     rows = room(capacity)  # asked again for the room that it made, the choice must be the same
-    dual = Estimate("dual", rows**2 // 2 * NUMBER, rows**2 / 3.0)
+    kept = rows * sum(leaf.shape[1] * leaf.dtype.itemsize for leaf in leaves)
+    kernel = rows * sum(leaf.shape[1] for leaf in leaves)
+    dual = Estimate("dual", rows**2 // 2 * NUMBER + kept, rows**2 / 3.0 + kernel)
     return full, dual
 
 
-def cheapest(parameters: int, capacity: int, memory: float) -> Estimate:
+def cheapest(like: Rows, capacity: int, memory: float) -> Estimate:
     """The cheapest that fits; the dual one needs a capacity that is known (> 0)."""
-    full, dual = estimates(parameters, capacity)
+    full, dual = estimates(like, capacity)
+    parameters = count_columns(like)
     fitting = [one for one in ((full, dual) if capacity else (full,)) if one.bytes <= memory]
     if not fitting:
         sizes = " and ".join(f"{one.name} {one.bytes / 1e9:.1f} GB" for one in (full, dual) if one.bytes)
@@ -66,16 +74,15 @@ class Auto:
 
     def init(self, like: Rows, scale: Array, capacity: int) -> Any:
         """Return the factor of the width that was chosen."""
-        best = cheapest(count_columns(like), capacity, self.memory)
+        best = cheapest(like, capacity, self.memory)
         return (Full() if best.name == "full" else Dual()).init(like, scale, capacity)
 
     def check(self, like: Rows, capacity: int) -> None:
         """Say in the log which width it will be; refuse when none fits."""
-        parameters = count_columns(like)
-        best = cheapest(parameters, capacity, self.memory)
+        best = cheapest(like, capacity, self.memory)
         logger.info(
             "width: %s for %d parameters and %d observations, at most %.2f GB",
-            *(best.name, parameters, capacity, best.bytes / 1e9),
+            *(best.name, count_columns(like), capacity, best.bytes / 1e9),
         )
 
     def whiten(self, factor: Any, rows: Rows) -> Whitened:

@@ -87,10 +87,12 @@ class DualWhitened:
 @pytree
 @dataclass(frozen=True)
 class Dual:
-    """Width ||x||_{Z^-1} from the rows seen. O((n + k) t^2) per round after t observations.
+    """Width ||x||_{Z^-1} from the rows seen. O(n t^2) per query of n widths after t observations, O(k t) per
+    block of k rows.
 
     Args:
-        precision: of the triangle: "float64"; "float32" halves time and memory, with widths to about 1e-4.
+        precision: of the triangle: "float64"; "float32" halves time and memory, and its widths are good to
+            about 1e-4 of the prior's.
     """
 
     precision: str = static(default="float64")

@@ -33,7 +33,8 @@ class SketchedFactor:
         ridge: () a, the multiple of the identity.
         prior: () 1 / s^2, what it started from.
         error: () bound on the spectral norm of what the sketch misses.
-        logdet: () log det of the sketch over the prior's.
+        trace: () sum of the squared norms of all rows seen; seen: () their number.
+        logdet: () log det of Z over the prior's: exact while the error is 0, then a bound from above.
     """
 
     directions: Array
@@ -41,6 +42,8 @@ class SketchedFactor:
     ridge: Array
     prior: Array
     error: Array
+    trace: Array
+    seen: Array
     logdet: Array
 
 
@@ -95,6 +98,8 @@ class Sketched:
             ridge=prior,
             prior=prior,
             error=jnp.zeros((), FLOAT),
+            trace=jnp.zeros((), FLOAT),
+            seen=jnp.zeros((), FLOAT),
             logdet=jnp.zeros((), FLOAT),
         )
 
@@ -125,14 +130,22 @@ class Sketched:
         directions = jnp.where(live[:, None], turned / jnp.sqrt(jnp.where(live, kept, 1.0))[:, None], 0.0)
         lengths = jnp.where(live, jnp.maximum(kept - shrink, 0.0), 0.0)
         ridge = factor.ridge + 0.5 * shrink
-        logdet = jnp.sum(jnp.log1p(lengths / ridge)) + dim * jnp.log(ridge / factor.prior)
+        error = factor.error + 0.5 * shrink
+        sizes = jnp.sum(whitened.rows**2, axis=1)
+        trace, seen = factor.trace + jnp.sum(sizes), factor.seen + jnp.sum((sizes > 0.0).astype(FLOAT))
+        # Of all matrices of that trace and rank, one with equal eigenvalues has the largest determinant.
+        most = jnp.clip(seen, 1.0, float(dim))
+        bound = most * jnp.log1p(trace / (most * factor.prior))
+        exact = jnp.sum(jnp.log1p(lengths / ridge))
         new = SketchedFactor(
             directions=directions,
             lengths=lengths,
             ridge=ridge,
             prior=factor.prior,
-            error=factor.error + 0.5 * shrink,
-            logdet=logdet,
+            error=error,
+            trace=trace,
+            seen=seen,
+            logdet=jnp.where(error > 0.0, bound, exact),
         )
         return new, _shift(factor, whitened, residual)
 
