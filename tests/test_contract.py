@@ -248,27 +248,29 @@ def test_hyperparameters_are_values_not_structure(row):
     assert jax.tree.structure(moved) == jax.tree.structure(policy)
 
 
+def varied(policy: Policy, by: float) -> Policy:
+    """Every real hyperparameter moved, each by its own factor."""
+    flat, structure = jax.tree.flatten(policy)
+    return jax.tree.unflatten(structure, [leaf * by ** (1 + index) for index, leaf in enumerate(flat)])
+
+
 @every_preset
 def test_vmap_over_hyperparameters_equals_a_loop(row):
-    """A grid of ridges, rates, radii and the like in one call, from the first state to a fit and on."""
+    """A grid of ridges, rates, radii and the like in one call, from the first state to a fit and a choice."""
     policy = row.build()
     if not jax.tree.leaves(policy):
         pytest.skip("no real hyperparameters")
+    event = replace(played(policy, begun(policy), 0)[2], memo=())
 
-    def course(policy):
-        state = policy.init(jax.random.key(0), SPEC)
-        for count in range(2):
-            decision = policy.select(state, jax.random.key(count), offers[count], count)
-            event = Event(decision.items, decision.features, decision.features[:, 0], decision.mask)
-            state = policy.observe(state, jax.random.key(count), event)
-            state = replace(state, fit=policy.learn(state, jax.random.key(count)))
-        return policy.select(state, jax.random.key(2), offers[2], 2)
+    def course(policy, observe=Policy.observe, learn=Policy.learn, select=Policy.select):
+        state = observe(policy, begun(policy), jax.random.key(1), event)
+        state = replace(state, fit=learn(policy, state, jax.random.key(2)))
+        return select(policy, state, jax.random.key(3), contexts(), 1)
 
-    offers = [contexts(seed) for seed in range(3)]
-    variants = [jax.tree.map(lambda leaf, by=by: leaf * by, policy) for by in (1.0, 0.5, 1.2)]
-    with jax.enable_x64(True):
-        together = jax.jit(jax.vmap(course))(jax.tree.map(lambda *leaves: np.stack(leaves), *variants))
-        alone = [jax.jit(course)(variant) for variant in variants]
+    variants = [varied(policy, by) for by in (1.0, 0.8, 1.1)]
+    grid = jax.tree.map(lambda *leaves: np.stack(leaves), *variants)
+    together = double(jax.jit(jax.vmap(course)))(grid)
+    alone = [course(variant, observe, learn, select) for variant in variants]
     for index, decision in enumerate(alone):
         np.testing.assert_array_equal(together.items[index], decision.items)
         np.testing.assert_allclose(together.scores[index], decision.scores, rtol=1e-5)

@@ -343,6 +343,22 @@ def test_the_last_layer_of_a_user_s_network_needs_features(monkeypatch):
     assert state.record.factor.root.shape == (4, 4)
 
 
+@pytest.mark.parametrize(
+    ("features", "got"),
+    [
+        (score, "shape ()"),
+        (lambda params, x: params["first"]["w"], "shape (4, 3)"),
+        (lambda params, x: params, "several arrays"),
+    ],
+    ids=["number", "matrix", "tree"],
+)
+def test_features_must_be_a_vector(features, got):
+    network = superarm.network(two_layers, score, features=features)
+    with pytest.raises(ValueError) as caught:
+        superarm.neural_ucb(superarm.neural(network), width="last-layer").check(SPEC)
+    assert str(caught.value) == f"network: features must return a vector for one example, got {got}"
+
+
 def test_a_network_must_be_functions():
     with pytest.raises(TypeError, match=r"^network: apply must be a function, got int$"):
         superarm.network(two_layers, 3)

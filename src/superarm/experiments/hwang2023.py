@@ -50,7 +50,7 @@ class TopK:
     score: str
     dim: int
     rounds: int
-    seeds: int = 10
+    seeds: int = SEEDS
     written: int = 2
 
     def __call__(self, scale: str) -> Plan:
@@ -64,9 +64,9 @@ class TopK:
         if scale == "quick":
             words = f"200 of {self.rounds} rounds, 1 repetition instead of {SEEDS}"
             return Plan(self._settings(world, 1, 1), 200, 1, 10, reduced=words)
-        words = (
-            f"at least {self.seeds} repetitions instead of {SEEDS}, {self.written} of the setting 'written'"
-        )
+        words = f"{self.seeds} repetitions instead of {SEEDS}" if self.seeds < SEEDS else ""
+        if self.written:
+            words += f"{'; ' if words else ''}{self.written} repetitions of the setting 'written'"
         return Plan(
             self._settings(world, self.seeds, self.written), self.rounds, self.seeds, 10, reduced=words
         )
@@ -215,7 +215,7 @@ EXPERIMENTS = (
         "dim-40",
         "Combinatorial neural bandits on a quadratic score, d = 40",
         2,
-        TopK("quadratic", 40, 2000),
+        TopK("quadratic", 40, 2000, seeds=10),
         _beats_linear(2000, OURS),
     ),
     _experiment(

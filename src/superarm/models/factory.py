@@ -64,13 +64,13 @@ def neural(
     where = "neural"
     network = perceptron() if network is None else network
     checks.has(where, "network", network, ("check", "init", "apply", "gradients", "last_layer"))
-    ridge = checks.positive(where, "ridge", ridge)
+    shrinkage = checks.positive(where, "ridge", ridge)
     if row_scale is None:
         row_scale = 1.0 / math.sqrt(network.width) if isinstance(network, Perceptron) else 1.0
     if penalty is None:
         penalty = 0.0
         if isinstance(network, Perceptron) and network.parametrization == "ntk":
-            penalty = network.width * ridge
+            penalty = network.width * shrinkage
     if not isinstance(optimizer, str):
         checks.has(where, "optimizer", optimizer, ("init", "update"))
     else:
@@ -80,7 +80,7 @@ def neural(
         need = "left out with memory='all'" if kind == "all" else f"given with memory={kind!r}"
         raise ValueError(f"{where}: memory_size must be {need}, got {memory_size}")
     return Neural(
-        ridge=ridge,
+        ridge=shrinkage,
         row_scale=checks.positive(where, "row_scale", row_scale),
         fitting=Fitting(
             learning_rate=checks.positive(where, "learning_rate", learning_rate),

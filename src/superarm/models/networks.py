@@ -230,6 +230,13 @@ class Custom:
                 )
             if not bool(jnp.isfinite(self.user_apply(params, jnp.ones(dim, jnp.float32)))):
                 raise ValueError(f"{where}: apply must return a finite score, got NaN or infinity")
+            if self.user_features is not None:
+                features = getattr(jax.eval_shape(self.user_features, params, example), "shape", None)
+                if features is None or len(features) != 1:
+                    raise ValueError(
+                        f"{where}: features must return a vector for one example, got "
+                        f"{'several arrays' if features is None else f'shape {features}'}"
+                    )
 
     def init(self, key: Array, dim: int) -> Any:
         """Return the user's parameters."""
