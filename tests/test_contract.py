@@ -260,12 +260,12 @@ def test_vmap_over_hyperparameters_equals_a_loop(row):
     policy = row.build()
     if not jax.tree.leaves(policy):
         pytest.skip("no real hyperparameters")
-    event = replace(played(policy, begun(policy), 0)[2], memo=())
+    event, offered = replace(played(policy, begun(policy), 0)[2], memo=()), contexts()
 
     def course(policy, observe=Policy.observe, learn=Policy.learn, select=Policy.select):
         state = observe(policy, begun(policy), jax.random.key(1), event)
         state = replace(state, fit=learn(policy, state, jax.random.key(2)))
-        return select(policy, state, jax.random.key(3), contexts(), 1)
+        return select(policy, state, jax.random.key(3), offered, 1)
 
     variants = [varied(policy, by) for by in (1.0, 0.8, 1.1)]
     grid = jax.tree.map(lambda *leaves: np.stack(leaves), *variants)

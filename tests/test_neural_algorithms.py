@@ -361,7 +361,12 @@ GROWING = {"parametrization": "standard", "penalty": 0.0, "warm": True, "eta": 0
 
 def test_cn_ucb_with_doubling():
     policy = cn_ucb_doubling(
-        ORACLE, growing, period=PERIOD, radius=lambda epoch: 1.0 / (1 + epoch), width="full"
+        ORACLE,
+        growing,
+        period=PERIOD,
+        radius=lambda epoch: 1.0 / (1 + epoch),
+        offset=lambda epoch: 0.1 * epoch,
+        width="full",
     )
     met, _ = met_in_run(RUN, 200)
     run = reference.cn_ucb_doubling(
@@ -369,7 +374,7 @@ def test_cn_ucb_with_doubling():
         PERIOD,
         *met.told,
         SIZE,
-        schedule=lambda epoch: {**of_epoch(epoch), "gamma": 1.0 / (1 + epoch)},
+        schedule=lambda epoch: {**of_epoch(epoch), "gamma": 1.0 / (1 + epoch), "offset": 0.1 * epoch},
         **GROWING,
     )
     assert len(policy.epochs(200)) == 4
@@ -394,7 +399,7 @@ def test_cn_ts_with_doubling():
         return {**of_epoch(epoch), "nu": 0.5 + epoch, "eta": rate / units(epoch)}
 
     policy = cn_ts_doubling(
-        ORACLE, model, period=PERIOD, draws=3, scale=lambda epoch: 0.5 + epoch, width="full"
+        ORACLE, model, period=PERIOD, draws=3, scale=lambda epoch: 0.5 + epoch, offset=0.2, width="full"
     )
     met, normals = met_in_run(RUN, 120, draws=3)
     run = reference.cn_ts_doubling(
@@ -404,6 +409,7 @@ def test_cn_ts_with_doubling():
         SIZE,
         normals,
         schedule=schedule,
+        offset=0.2,
         steps=4,
         window=60,
     )
