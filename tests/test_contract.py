@@ -212,19 +212,32 @@ def test_the_policy_is_a_pytree_of_float64_leaves(row):
 
 @every_preset
 def test_state_keeps_shapes_and_types_and_is_double(row):
-    """Called as a user does, without compiling and with 64-bit numbers off."""
     policy = row.build()
-    first = state = begun(policy)
-    for seed in range(2):
-        decision = policy.select(state, keys_of(seed)[0], contexts(seed), seed)
-        state = policy.observe(state, keys_of(seed)[2], answered(decision, seed))
-    state = replace(state, fit=policy.learn(state, keys_of(0)[3]))
+    first, state = begun(policy), trained(policy)
     assert jax.tree.structure(first) == jax.tree.structure(state)
     singles = {"float32"} if hasattr(policy.model, "network") else set()
     for old, new in zip(jax.tree.leaves(first), jax.tree.leaves(state), strict=True):
         assert (old.shape, old.dtype, old.weak_type) == (new.shape, new.dtype, new.weak_type)
         assert str(new.dtype) in {"float64", "int64", "bool"} | singles
+
+
+SLOW_STEPS = {"cn_ucb", "neural_ucb", "neural_ts"}  # step by step they compile for long, as cn_ts does
+
+
+@pytest.mark.parametrize("name", sorted(set(ROWS) - SLOW_STEPS))
+def test_works_step_by_step_with_64_bit_numbers_off(name):
+    """As a user may call it, without compiling."""
+    policy = ROWS[name].build()
+    first = begun(policy)
+    decision = policy.select(first, keys_of(0)[0], contexts(), 0)
+    state = policy.observe(first, keys_of(0)[2], answered(decision, 0))
+    fit = policy.learn(state, keys_of(0)[3])
     assert not jax.config.jax_enable_x64
+    together = select(policy, first, keys_of(0)[0], contexts(), 0)
+    np.testing.assert_array_equal(decision.items, together.items)
+    np.testing.assert_allclose(decision.scores, together.scores, rtol=1e-5)
+    for old, new in zip(leaves(first), leaves(replace(state, fit=fit)), strict=True):
+        assert old.dtype == new.dtype
 
 
 @every_preset
@@ -339,9 +352,10 @@ def test_vmap_over_keys_equals_a_loop(row):
     policy = row.build()
     state = trained(policy)
     keys = jax.random.split(jax.random.key(11), 6)
-    together = jax.vmap(lambda key: policy.select(state, key, contexts(), 5))(keys)
+    offered = contexts()
+    together = double(jax.jit(jax.vmap(lambda key: policy.select(state, key, offered, 5))))(keys)
     for index, key in enumerate(keys):
-        alone = select(policy, state, key, contexts(), 5)
+        alone = select(policy, state, key, offered, 5)
         np.testing.assert_array_equal(together.items[index], alone.items)
         np.testing.assert_allclose(together.scores[index], alone.scores, rtol=1e-6)
 

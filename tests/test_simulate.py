@@ -199,7 +199,7 @@ def test_infeasible_rounds_are_told():
         ),
         (
             lambda: superarm.simulate(superarm.lin_ucb, linear_scores(), rounds=5),
-            "simulate: policy must have init, select, observe, learn, got function",
+            "simulate: policy must have epochs, check, got function",
         ),
         (
             lambda: superarm.simulate(superarm.lin_ucb(), None, rounds=5),

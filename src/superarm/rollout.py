@@ -148,7 +148,9 @@ class _Run:
     def begin(self, key: Array, rounds: int) -> State:
         """Return the first state, with room for all that will be observed."""
         policy = self.policy
-        spec = replace(self.environment.spec, capacity=rounds * policy.chooser.size)
+        # Models that only observe keep no history, and compile nothing anew for another number of rounds.
+        capacity = 0 if policy.learn_every is None else rounds * policy.chooser.size
+        spec = replace(self.environment.spec, capacity=capacity)
         state = _init_state(policy, key, spec) if policy.native else policy.init(key, spec)
         # Copied, since chunks take over the state's buffers and a fresh state may use one twice.
         return jax.tree.map(jnp.array, state)
