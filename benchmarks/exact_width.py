@@ -17,7 +17,8 @@ K = {CHOSEN}, T = {ROUNDS}
 
 "plain" keeps the inverse of Z, p x p, with one backward pass per arm and one update per item in NumPy
 (`plain_cn_ucb.py`); its rounds all cost the same, and its network is not trained. superarm's time is the
-mean over a whole run, training included (100 steps every 10 rounds). Peak memory is the process's, the plain side included.
+mean over a whole run, training included (100 steps every 10 rounds). Peak memory is the process's, the plain
+side included.
 
 | width | plain, s a round | superarm, s a round | ratio | last 100 rounds, s a round | peak memory, GB |
 |---|---|---|---|---|---|

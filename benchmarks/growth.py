@@ -16,8 +16,8 @@ from superarm.precision import double
 from superarm.types import Event, Spec
 
 CHOSEN, TURNS = 4, 5
-BASE = {"t": 2048, "p": 3240, "N": 20}
-GRIDS = {"t": (1024, 2048, 4096, 8192), "p": (810, 1620, 3240, 6480), "N": (20, 80, 320)}
+BASE = {"t": 2048, "p": 1620, "N": 20}
+GRIDS = {"t": (2048, 4096, 8192), "p": (810, 1620, 3240), "N": (20, 80, 320)}
 WIDTHS = ("full", "dual", "sketched", "diagonal", "last-layer")
 DIM = 80  # p = 81 m
 
