@@ -131,6 +131,7 @@ every_preset = pytest.mark.parametrize("row", ROWS.values(), ids=ROWS.keys())
 
 
 TRACES: Counter[str] = Counter()
+ALL = np.ones(SPEC.num_arms, bool)
 
 
 def compiled(name: str) -> Callable[..., Any]:
@@ -143,7 +144,11 @@ def compiled(name: str) -> Callable[..., Any]:
     return double(jax.jit(traced))
 
 
-select, observe, learn = compiled("select"), compiled("observe"), compiled("learn")
+choose, observe, learn = compiled("select"), compiled("observe"), compiled("learn")
+
+
+def select(policy: Policy, state, key: jax.Array, contexts: jax.Array, count: int, mask=ALL):
+    return choose(policy, state, key, contexts, count, mask)
 
 
 def contexts(seed: int = 0) -> jax.Array:
@@ -268,22 +273,23 @@ def varied(policy: Policy, by: float) -> Policy:
 
 
 @every_preset
-def test_vmap_over_hyperparameters_equals_a_loop(row):
+def test_vmap_over_hyperparameters_and_keys_equals_a_loop(row):
     """A grid of ridges, rates, radii and the like in one call, from the first state to a fit and a choice."""
     policy = row.build()
-    if not jax.tree.leaves(policy):
-        pytest.skip("no real hyperparameters")
     event, offered = replace(played(policy, begun(policy), 0)[2], memo=()), contexts()
 
-    def course(policy, observe=Policy.observe, learn=Policy.learn, select=Policy.select):
-        state = observe(policy, begun(policy), jax.random.key(1), event)
-        state = replace(state, fit=learn(policy, state, jax.random.key(2)))
-        return select(policy, state, jax.random.key(3), offered, 1)
+    def course(policy, key, observe=Policy.observe, learn=Policy.learn, select=Policy.select):
+        state = observe(policy, begun(policy), key, event)
+        state = replace(state, fit=learn(policy, state, key))
+        return select(policy, state, key, offered, 1, ALL)
 
     variants = [varied(policy, by) for by in (1.0, 0.8, 1.1)]
     grid = jax.tree.map(lambda *leaves: np.stack(leaves), *variants)
-    together = double(jax.jit(jax.vmap(course)))(grid)
-    alone = [course(variant, observe, learn, select) for variant in variants]
+    keys = jax.random.split(jax.random.key(2), 3)
+    together = double(jax.jit(jax.vmap(course)))(grid, keys)
+    alone = [
+        course(variant, key, observe, learn, select) for variant, key in zip(variants, keys, strict=True)
+    ]
     for index, decision in enumerate(alone):
         np.testing.assert_array_equal(together.items[index], decision.items)
         np.testing.assert_allclose(together.scores[index], decision.scores, rtol=1e-5)
@@ -345,19 +351,6 @@ def test_unobserved_items_change_nothing(row):
     for (path, left), right in pairs:
         if path[-1] != jax.tree_util.GetAttrKey("events"):  # a window counts decisions, not observations
             np.testing.assert_allclose(left, right, rtol=1e-12, atol=1e-12)
-
-
-@every_preset
-def test_vmap_over_keys_equals_a_loop(row):
-    policy = row.build()
-    state = trained(policy)
-    keys = jax.random.split(jax.random.key(11), 6)
-    offered = contexts()
-    together = double(jax.jit(jax.vmap(lambda key: policy.select(state, key, offered, 5))))(keys)
-    for index, key in enumerate(keys):
-        alone = select(policy, state, key, offered, 5)
-        np.testing.assert_array_equal(together.items[index], alone.items)
-        np.testing.assert_allclose(together.scores[index], alone.scores, rtol=1e-6)
 
 
 @every_preset
