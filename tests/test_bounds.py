@@ -50,7 +50,7 @@ def test_lemma_4_bounds_the_widths_of_any_choices(noise):
         for _ in range(rounds):
             rows = rng.normal(size=(size, dim))
             rows /= np.linalg.norm(rows, axis=1, keepdims=True)
-            total += float(policy.width.norms(state.record.factor, jnp.asarray(rows)).sum())
+            total += float(policy.width.whiten(state.record.factor, jnp.asarray(rows)).norms().sum())
             event = superarm.Event(jnp.arange(size), jnp.asarray(rows), jnp.zeros(size), jnp.ones(size, bool))
             state = observe(state, jax.random.key(0), event)
     bound = regret_bound(
@@ -78,7 +78,7 @@ def test_lemma_7_covers_the_truth():
             decision = select(state, jax.random.key(count), jnp.asarray(features), jnp.int64(count))
             record = state.record
             gaps = np.abs(features @ (np.asarray(record.mean) - theta))
-            widths = np.asarray(policy.width.norms(record.factor, jnp.asarray(features)))
+            widths = np.asarray(policy.width.whiten(record.factor, jnp.asarray(features)).norms())
             worst = max(worst, float(np.max(gaps / widths)))
             weights = rng.uniform(size=size) < (features @ theta)[np.asarray(decision.items)]
             event = superarm.Event(

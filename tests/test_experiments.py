@@ -69,6 +69,11 @@ def test_ids_are_the_papers():
         "wen2015/longest-path-prior",
         "wen2015/adult",
         "wen2015/lastfm",
+        "hwang2023/linear",
+        "hwang2023/quadratic",
+        "hwang2023/cosine",
+        "hwang2023/dim-40",
+        "hwang2023/dim-120",
     ]
 
 

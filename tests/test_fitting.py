@@ -510,7 +510,7 @@ def test_a_fit_is_refused_when_it_ends_far_above_its_start_or_as_bad_as_knowing_
         start = objective(state.fit.params, FIRST, xs, vs, 0.3)
         expected = descend(Net("standard"), state.fit.params, FIRST, xs, vs, rate, 6, 0.3)
         end = objective(expected, FIRST, xs, vs, 0.3)
-        kind = tuple(bool(end > limit) for limit in (start, nothing, 2 * start))
+        kind = tuple(bool(end > limit) for limit in (start, nothing, 10 * start))
         refused = kind[0] and any(kind[1:])
         found = learn(with_rate(model, rate), state).fit
         assert bool(found.diverged) == refused
@@ -519,7 +519,7 @@ def test_a_fit_is_refused_when_it_ends_far_above_its_start_or_as_bad_as_knowing_
         left = flatten(state.fit.params) if refused else flatten(expected)
         np.testing.assert_allclose(flatten(found.params), left, rtol=1e-8, atol=1e-10)
         kinds.add("".join(str(int(one)) for one in kind))
-    assert kinds == {"000", "010", "100", "110", "101", "111"}
+    assert kinds == {"000", "010", "100", "110", "111"}  # the sixth is in the next test
 
 
 @pytest.mark.parametrize(
@@ -527,7 +527,7 @@ def test_a_fit_is_refused_when_it_ends_far_above_its_start_or_as_bad_as_knowing_
     [({}, True), ({"optimizer": "adam"}, False), ({"batch": 2}, False), ({"optimizer": CLIPPED}, False)],
     ids=["gd", "adam", "batch", "custom"],
 )
-def test_only_full_gradient_steps_are_refused_for_doubling_a_small_objective(arguments, refused):
+def test_only_full_gradient_steps_are_refused_for_leaving_a_small_objective_far_behind(arguments, refused):
     history = history_of()
     nothing = 0.5 * np.sum(kept(history)[1] ** 2)
     fitted = model_of(**arguments).fitting
@@ -536,8 +536,8 @@ def test_only_full_gradient_steps_are_refused_for_doubling_a_small_objective(arg
         ends = {"objective": np.asarray(end), "objective_start": np.asarray(start)}
         return bool(fitted.ran_away(fitting.Fitted(params=(), steps=np.int32(6), **ends), history))
 
-    assert ran_away(0.1 * nothing, 0.3 * nothing) == refused
-    assert not ran_away(0.1 * nothing, 0.19 * nothing)
+    assert ran_away(0.01 * nothing, 0.11 * nothing) == refused
+    assert not ran_away(0.01 * nothing, 0.09 * nothing)
     assert ran_away(0.9 * nothing, nothing)  # all units dead
     assert not ran_away(3.0 * nothing, 2.0 * nothing)
 

@@ -68,8 +68,8 @@ class TopK:
             return Plan(self._settings(world, 2, 2, 2, few), 40, 2, 10, reduced=words)
         world = {"score": self.score, "dim": self.dim, "width": 100}
         if scale == "quick":
-            words = f"200 of {self.rounds} rounds, 1 repetition instead of {SEEDS}"
-            return Plan(self._settings(world, 1, 1, 1), 200, 1, 10, reduced=words)
+            words = f"100 of {self.rounds} rounds, 2 repetitions instead of {SEEDS}"
+            return Plan(self._settings(world, 2, 2, 2), 100, 2, 10, reduced=words)
         words = f"at least {self.seeds} repetitions instead of {SEEDS}" if self.seeds < SEEDS else ""
         if self.written:
             words += f"{'; ' if words else ''}{self.written} repetitions of the setting 'written'"

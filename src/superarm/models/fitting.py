@@ -106,8 +106,9 @@ class Fitting:
         """() True when the steps were too long: it ended above its start, by far or as bad as knowing
         nothing.
 
-        Predicting 0 is knowing nothing, and what a network with all units dead does. By far is twice the
-        start's objective, for full gradient steps; minibatches and Adam may wander above a small one.
+        Predicting 0 is knowing nothing, and what a network with all units dead does. By far is ten times
+        the start's objective, for full gradient steps, which may swing about a small one at the edge of
+        stability; minibatches and Adam may wander further above it.
         """
         end, start = fitted.objective, fitted.objective_start
         losses = LOSSES[self.loss](jnp.zeros_like(history.feedback), history.feedback)
@@ -116,7 +117,7 @@ class Fitting:
             nothing = nothing / _count(history)
         bad = end >= (1.0 - 1e-5) * nothing
         if self.optimizer == "gd" and self.batch is None:
-            bad = bad | (end > 2.0 * start)
+            bad = bad | (end > 10.0 * start)
         return (end > start) & bad
 
     def _transform(self, network: Scorer) -> optax.GradientTransformation:
