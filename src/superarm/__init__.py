@@ -1,19 +1,34 @@
 """superarm: contextual bandits whose action is one arm, a set of arms, or a duel."""
 
-from superarm import anytime, bounds, environments, ntk, rewards, types
+from superarm import anytime, bounds, environments, evaluate, ntk, rewards, types
 from superarm.choosers import oracles
 from superarm.choosers.oracles import top_k
-from superarm.models import network, neural, perceptron
+from superarm.models import glm, network, neural, perceptron
 from superarm.policies import (
+    ada_ofu_ecolog,
     cn_ts,
     cn_ucb,
     comb_lin_ts,
     comb_lin_ucb,
     comb_ts,
     comb_ucb1,
+    ecolog,
     epsilon_greedy,
+    glm_ucb,
     lin_ts,
     lin_ucb,
+    logistic_ts,
+    logistic_ucb_1,
+    logistic_ucb_1_original,
+    ncbf_ucb,
+    neural_log_ts_1,
+    neural_log_ts_1_theory,
+    neural_log_ts_2,
+    neural_log_ts_2_theory,
+    neural_log_ucb_1,
+    neural_log_ucb_1_theory,
+    neural_log_ucb_2,
+    neural_log_ucb_2_theory,
     neural_ts,
     neural_ucb,
     uniform,
@@ -21,7 +36,7 @@ from superarm.policies import (
 from superarm.policy import Policy
 from superarm.simulate import SimulationError, compare, simulate
 from superarm.types import Choice, Decision, Event, Spec, State
-from superarm.widths import lemma1_radius, lemma7_radius, optimistic_draws
+from superarm.widths import bernstein, lemma1_radius, lemma7_radius, optimistic_draws, tail_bound
 
 __all__ = [
     "Choice",
@@ -31,7 +46,9 @@ __all__ = [
     "SimulationError",
     "Spec",
     "State",
+    "ada_ofu_ecolog",
     "anytime",
+    "bernstein",
     "bounds",
     "cn_ts",
     "cn_ucb",
@@ -40,14 +57,30 @@ __all__ = [
     "comb_ts",
     "comb_ucb1",
     "compare",
+    "ecolog",
     "environments",
     "epsilon_greedy",
+    "evaluate",
+    "glm",
+    "glm_ucb",
     "lemma1_radius",
     "lemma7_radius",
     "lin_ts",
     "lin_ucb",
+    "logistic_ts",
+    "logistic_ucb_1",
+    "logistic_ucb_1_original",
+    "ncbf_ucb",
     "network",
     "neural",
+    "neural_log_ts_1",
+    "neural_log_ts_1_theory",
+    "neural_log_ts_2",
+    "neural_log_ts_2_theory",
+    "neural_log_ucb_1",
+    "neural_log_ucb_1_theory",
+    "neural_log_ucb_2",
+    "neural_log_ucb_2_theory",
     "neural_ts",
     "neural_ucb",
     "ntk",
@@ -56,6 +89,7 @@ __all__ = [
     "perceptron",
     "rewards",
     "simulate",
+    "tail_bound",
     "top_k",
     "types",
     "uniform",

@@ -92,6 +92,21 @@ def matrix(where: str, name: str, value: Any, shape: tuple[int | None, ...]) -> 
     return array
 
 
+def indices(where: str, name: str, value: Any, length: int | None = None, below: int | None = None) -> Any:
+    """Return `value` as an int32 array (length,); every entry must be a whole number >= 0, and < below."""
+    array = np.asarray(value)
+    if array.dtype.kind not in "iu":
+        raise TypeError(f"{where}: {name} must be whole numbers, got dtype {array.dtype}")
+    if array.ndim != 1 or (length is not None and array.size != length):
+        raise ValueError(f"{where}: {name} must have shape ({length or 'any'},), got {array.shape}")
+    high = np.iinfo(np.int32).max if below is None else below - 1
+    bad = np.flatnonzero((array < 0) | (array > high))
+    if bad.size:
+        must = f"{name} must be between 0 and {high}"
+        raise ValueError(f"{where}: {must}, got {array[bad[0]]} at {bad[0]}")
+    return array.astype(np.int32)
+
+
 def _show(value: Number) -> str:
     if isinstance(value, np.ndarray) and value.ndim > 0:
         return f"values from {np.min(value):g} to {np.max(value):g}"

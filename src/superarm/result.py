@@ -44,7 +44,8 @@ class Result:
 
     def finals(self) -> pd.DataFrame:
         """Return per policy the mean over seeds of total regret, its standard error, and total reward."""
-        totals = self.table.groupby(["policy", "seed"], sort=False)[["regret", "reward", "seconds"]].sum()
+        runs = self.table.groupby(["policy", "seed"], sort=False)[["regret", "reward", "seconds"]]
+        totals = runs.sum(min_count=1)  # the regret of a replayed log is not known, which is not 0
         by_policy = totals.groupby("policy", sort=False)
         finals = by_policy.mean()
         finals.insert(1, "regret_sem", by_policy["regret"].sem())

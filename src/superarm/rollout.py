@@ -73,7 +73,8 @@ def run_seed(
 
     Columns: seed, round (the last of the row, from 1), regret (expected), realized_regret, reward, value
     (expected return), best (the optimum's expected return), seconds, and items when they are kept. Compile
-    time is apart, in `attrs["compile_seconds"]`.
+    time is apart, in `attrs["compile_seconds"]`. An environment with `chunks`, a log, runs its own rounds,
+    and the table is shorter when it ends; its world's `attrs` join the table's.
     """
     environment.check()
     keys = _keys(seed)
@@ -85,7 +86,7 @@ def run_seed(
     epochs = policy.epochs(rounds)
     for number, epoch in enumerate(epochs):
         key_init = jax.random.fold_in(keys.init, number) if number else keys.init
-        run = _Run(
+        run = Run(
             epoch.policy,
             environment,
             world,
@@ -107,6 +108,7 @@ def run_seed(
     frame = _table(traces, np.concatenate(seconds), seed, record_every, keep_items)
     frame.attrs["compile_seconds"] = compile_seconds
     frame.attrs["refused_fits"] = refused
+    frame.attrs |= getattr(world, "attrs", {})
     return frame
 
 
@@ -122,7 +124,7 @@ def warn_of_refused_fits(runs: Iterable[tuple[str, pd.DataFrame]]) -> None:
             warnings.warn(words + advice, RuntimeWarning, stacklevel=3)
 
 
-class _Run:
+class Run:
     """One policy of a run, in its world."""
 
     def __init__(
@@ -135,6 +137,7 @@ class _Run:
         *,
         keep_events: bool,
     ) -> None:
+        """Begin nothing yet."""
         self.policy, self.environment, self.world, self.keys, self.seed = (
             policy,
             environment,
@@ -159,17 +162,20 @@ class _Run:
         """Go from decision `start` to `stop`; yield the state, the trace and the seconds of each chunk."""
         native = self.policy.native and self.environment.native
         step = _compiled_chunks if native else _stepped_chunks
-        run_chunk, self.compile_seconds = step(self, state)
+        run_chunk, self.compile_seconds = getattr(self.environment, "chunks", step)(self, state)
         while start < stop:
-            length = min(CHUNK, stop - start, _until_learn(self.policy, start))
+            asked = min(CHUNK, stop - start, _until_learn(self.policy, start))
             begun = time.perf_counter()
-            state, trace = run_chunk(state, start, length)
-            trace = jax.tree.map(lambda leaf, length=length: np.asarray(leaf)[:length], trace)
+            state, trace = run_chunk(state, start, asked)
+            trace = jax.tree.map(lambda leaf, asked=asked: np.asarray(leaf)[:asked], trace)
+            length = len(trace.healthy)
             start += length
-            state = self.learned(state, start)
-            took = np.full(length, (time.perf_counter() - begun) / length)
+            state = self.learned(state, start) if length else state
+            took = np.full(length, (time.perf_counter() - begun) / max(length, 1))
             _require_health(self.policy, trace, self.seed, start - length)
             yield state, trace, took
+            if length < asked:  # a log has ended
+                return
 
     def learned(self, state: State, count: int) -> State:
         """Return the state with a new fit, if one is due after `count` decisions."""
@@ -218,24 +224,29 @@ def _until_learn(policy: Policy, start: int) -> int:
 
 
 def _compiled_chunks(
-    run: _Run, state: State
+    run: Run, state: State
 ) -> tuple[Callable[[State, int, int], tuple[State, Trace]], float]:
     """Return a compiled chunk, from the cache of this process when structure and shapes are known."""
     arguments = (run.policy, run.environment, run.world, run.keys)
-    leaves, structure = jax.tree.flatten((arguments, state))
-    name = (structure, run.keep_events, tuple((np.shape(leaf), str(leaf.dtype)) for leaf in leaves))
-    seconds = 0.0
-    if name not in _CHUNKS:
-        begun = time.perf_counter()
-        lowered = _chunk.lower(*arguments, state, np.int64(0), np.int64(0), keep_events=run.keep_events)
-        _CHUNKS[name] = lowered.compile()
-        seconds = time.perf_counter() - begun
-    compiled = _CHUNKS[name]
+    zero = np.int64(0)
+    chunk, seconds = compiled(_chunk, *arguments, state, zero, zero, keep_events=run.keep_events)
 
     def step(state: State, start: int, length: int) -> tuple[State, Trace]:
-        return compiled(*arguments, state, np.int64(start), np.int64(length))
+        return chunk(*arguments, state, np.int64(start), np.int64(length))
 
     return step, seconds
+
+
+def compiled(function: Any, *arguments: Any, **options: Any) -> tuple[Any, float]:
+    """Return a jitted function compiled for such arguments, once per process, and the seconds it took."""
+    leaves, structure = jax.tree.flatten(arguments)
+    shapes = tuple((np.shape(leaf), str(leaf.dtype)) for leaf in leaves)
+    name = (function, structure, shapes, tuple(options.items()))
+    begun = time.perf_counter()
+    if name in _CHUNKS:
+        return _CHUNKS[name], 0.0
+    _CHUNKS[name] = function.lower(*arguments, **options).compile()
+    return _CHUNKS[name], time.perf_counter() - begun
 
 
 _CHUNKS: dict[Any, Any] = {}
@@ -280,7 +291,7 @@ def _round(
     offer = environment.offer(world, key_offer)
     decision = policy.select(state, key_select, offer.contexts, count, offer.mask)
     outcome = environment.respond(world, key_respond, offer, decision)
-    return _settle(policy, state, key_observe, decision, outcome, keep_events)
+    return settle(policy, state, key_observe, decision, outcome, keep_events)
 
 
 def _round_keys(keys: Keys, count: Array) -> tuple[Array, Array, Array, Array]:
@@ -290,7 +301,7 @@ def _round_keys(keys: Keys, count: Array) -> tuple[Array, Array, Array, Array]:
     return key_offer, key_respond, key_select, key_observe
 
 
-def _settle(
+def settle(
     policy: Policy, state: State, key: Array, decision: Decision, outcome: Outcome, keep_events: bool
 ) -> tuple[State, Trace]:
     """Observe the outcome, and trace it."""
@@ -314,9 +325,7 @@ def _settle(
     return policy.observe(state, key, event), trace
 
 
-def _stepped_chunks(
-    run: _Run, state: State
-) -> tuple[Callable[[State, int, int], tuple[State, Trace]], float]:
+def _stepped_chunks(run: Run, state: State) -> tuple[Callable[[State, int, int], tuple[State, Trace]], float]:
     """Return a chunk that steps on the host; what can be compiled is, once, at the first round."""
     policy, environment, world, keys = run.policy, run.environment, run.world, run.keys
     native = environment.native
@@ -361,7 +370,7 @@ def _padded(events: Event, rows: int) -> Event:
     return jax.tree.map(lambda leaf: np.pad(leaf, [(0, missing)] + [(0, 0)] * (leaf.ndim - 1)), events)
 
 
-_settle_jitted = partial(jax.jit, static_argnames=("keep_events",))(_settle)
+_settle_jitted = partial(jax.jit, static_argnames=("keep_events",))(settle)
 _decide = jax.jit(decide)
 
 

@@ -8,11 +8,14 @@ import zipfile
 import zlib
 from pathlib import Path
 
+from superarm.datasets import lzw
 from superarm.datasets.files import DataError, DataFile
 
 
 def read_content(file: DataFile, path: Path, label: str = "", advice: str = "") -> bytes:
     """Return the verified content of `file`, stored at `path` as it is, as .gz, or as a member of a .zip.
+
+    A member may be in the .Z form.
 
     Args:
         file: what the content must be.
@@ -30,7 +33,7 @@ def read_content(file: DataFile, path: Path, label: str = "", advice: str = "") 
         gzip.BadGzipFile,
         zipfile.BadZipFile,
         KeyError,
-        RuntimeError,  # encrypted, or packed in an unknown way
+        RuntimeError,  # encrypted, or packed in an unknown way; lzw's DataError
     ) as error:
         reason = str(error).strip("'\"") or type(error).__name__
         raise DataError(f"{label} is damaged: {reason}; {advice}") from error
@@ -45,7 +48,8 @@ def _read_bounded(file: DataFile, path: Path) -> bytes:
     bound = file.size + 1
     if path.suffix == ".zip":
         with zipfile.ZipFile(path) as archive, archive.open(file.member) as stream:
-            return stream.read(bound)
+            content = stream.read(bound)
+            return lzw.unpack(content, bound) if file.member.endswith(".Z") else content
     if path.suffix == ".gz":
         with gzip.open(path, "rb") as stream:
             return stream.read(bound)
@@ -57,7 +61,7 @@ def _verify(file: DataFile, content: bytes, label: str, advice: str) -> None:
     if len(content) > file.size:
         raise DataError(f"{label} is damaged: expected {file.size} bytes, got more; {advice}")
     got = hashlib.sha256(content).hexdigest()
-    if got != file.sha256:
+    if got not in (file.sha256, file.unended):
         raise DataError(
             f"{label} is damaged: expected {file.size} bytes with sha256 {file.sha256[:12]}...,"
             f" got {len(content)} with {got[:12]}...; {advice}"

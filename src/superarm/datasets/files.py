@@ -39,8 +39,9 @@ class DataFile:
         sha256: checksum of the content.
         size: bytes of the content.
         url: the https address of the file itself, of its .gz form, or of a .zip archive that holds it.
-        member: its name inside the archive; "" when `url` is not an archive.
+        member: its name inside the archive; "" when `url` is not an archive. It may end in .Z.
         source: the data set that it belongs to.
+        unended: checksum of the content without its last line end, where `url` has it so; "" elsewhere.
     """
 
     name: str
@@ -49,6 +50,7 @@ class DataFile:
     url: str
     member: str
     source: Source
+    unended: str = ""
 
 
 ADULT = Source(
@@ -69,6 +71,61 @@ LASTFM = Source(
     ),
 )
 LASTFM_ZIP = "https://files.grouplens.org/datasets/hetrec2011/hetrec2011-lastfm-2k.zip"
+
+MNIST = Source(
+    title="MNIST",
+    page="http://yann.lecun.com/exdb/mnist/",
+    licence="CC BY-SA 3.0 as commonly stated",
+    citation="LeCun, Bottou, Bengio & Haffner (1998), Proceedings of the IEEE 86(11)",
+)
+MNIST_FOLDER = (
+    "https://ossci-datasets.s3.amazonaws.com/mnist/"  # a mirror; the page's own files are not https
+)
+
+MUSHROOM = Source(
+    title="Mushroom",
+    page="https://archive.ics.uci.edu/dataset/73/mushroom",
+    licence="CC BY 4.0",
+    citation="Mushroom (1981), UCI Machine Learning Repository, doi:10.24432/C5959T",
+)
+
+SHUTTLE = Source(
+    title="Statlog (Shuttle)",
+    page="https://archive.ics.uci.edu/dataset/148/statlog+shuttle",
+    licence="CC BY 4.0",
+    citation="Statlog (Shuttle), UCI Machine Learning Repository, doi:10.24432/C5WS31",
+)
+
+MAGIC = Source(
+    title="MAGIC Gamma Telescope",
+    page="https://archive.ics.uci.edu/dataset/159/magic+gamma+telescope",
+    licence="CC BY 4.0",
+    citation="Bock (2004), MAGIC Gamma Telescope, UCI Machine Learning Repository, doi:10.24432/C52C8B",
+)
+
+BANKNOTE = Source(
+    title="Banknote Authentication",
+    page="https://archive.ics.uci.edu/dataset/267/banknote+authentication",
+    licence="CC BY 4.0",
+    citation="Lohweg (2012), Banknote Authentication, UCI Machine Learning Repository, doi:10.24432/C55P57",
+)
+
+PHONEME = Source(
+    title="Phoneme (ELENA)",
+    page="https://sci2s.ugr.es/keel/dataset.php?cod=105",
+    licence="none stated",
+    citation="Van Cappel, Thomson-Sintra, ELENA project (1993), as in the KEEL data set repository",
+)
+# KEEL's own file has a header; these are its rows.
+PHONEME_ROWS = "https://raw.githubusercontent.com/jbrownlee/Datasets/3aafcf4b895557f08f95274bc050841d8568667e/phoneme.csv"
+
+OPEN_BANDIT = Source(
+    title="Open Bandit Dataset, small sample",
+    page="https://github.com/st-tech/zr-obp",
+    licence="Apache-2.0",
+    citation="Saito, Aihara, Matsutani & Narita (2021), Open Bandit Dataset and Pipeline, arXiv:2008.07146",
+)
+OPEN_BANDIT_FOLDER = "https://raw.githubusercontent.com/st-tech/zr-obp/master/obp/dataset/obd/random/all/"
 
 _TABLE = (
     DataFile(
@@ -110,6 +167,79 @@ _TABLE = (
         url=LASTFM_ZIP,
         member="tags.dat",
         source=LASTFM,
+    ),
+    DataFile(
+        name="mnist/train-images-idx3-ubyte",
+        sha256="ba891046e6505d7aadcbbe25680a0738ad16aec93bde7f9b65e87a2fc25776db",
+        size=47_040_016,
+        url=MNIST_FOLDER + "train-images-idx3-ubyte.gz",
+        member="",
+        source=MNIST,
+    ),
+    DataFile(
+        name="mnist/train-labels-idx1-ubyte",
+        sha256="65a50cbbf4e906d70832878ad85ccda5333a97f0f4c3dd2ef09a8a9eef7101c5",
+        size=60_008,
+        url=MNIST_FOLDER + "train-labels-idx1-ubyte.gz",
+        member="",
+        source=MNIST,
+    ),
+    DataFile(
+        name="mushroom/agaricus-lepiota.data",
+        sha256="e65d082030501a3ebcbcd7c9f7c71aa9d28fdfff463bf4cf4716a3fe13ac360e",
+        size=373_704,
+        url="https://archive.ics.uci.edu/static/public/73/mushroom.zip",
+        member="agaricus-lepiota.data",
+        source=MUSHROOM,
+    ),
+    DataFile(
+        name="shuttle/shuttle.trn",
+        sha256="87b24ee9fb5137e1d417659cf905d84d0e15342bbaa60770f1ae83da1a38200a",
+        size=1_153_518,
+        url="https://archive.ics.uci.edu/static/public/148/statlog+shuttle.zip",
+        member="shuttle.trn.Z",
+        source=SHUTTLE,
+    ),
+    DataFile(
+        name="magic/magic04.data",
+        sha256="e9314b7ebd4b4b59a3b3d65f7316663963777b16a46786877651dbbaa640b36a",
+        size=1_477_391,
+        url="https://archive.ics.uci.edu/static/public/159/magic+gamma+telescope.zip",
+        member="magic04.data",
+        source=MAGIC,
+    ),
+    DataFile(
+        name="banknote/data_banknote_authentication.txt",
+        sha256="d0539aaed2139ba7a587b3e34fb345ce503ff7d5d33dbf9912d8e195ce425cb9",
+        size=46_400,
+        url="https://archive.ics.uci.edu/static/public/267/banknote+authentication.zip",
+        member="data_banknote_authentication.txt",
+        source=BANKNOTE,
+    ),
+    DataFile(
+        name="phoneme/phoneme.dat",
+        sha256="c0eebb5b33f68008d6030ed36148b79d3d370f060902fa0f23b9d801e213be58",
+        size=174_718,
+        url=PHONEME_ROWS,
+        member="",
+        source=PHONEME,
+        unended="eacbb9f7a2b2135d067bff28ed7b9adb760f61f5e91f375f91e22e7e42ace24d",
+    ),
+    DataFile(
+        name="open-bandit-dataset/random/all/all.csv",
+        sha256="7168295b6e0a9eabcf3392320a5dd434e542b68e705d5cd9491499af589812f1",
+        size=5_039_451,
+        url=OPEN_BANDIT_FOLDER + "all.csv",
+        member="",
+        source=OPEN_BANDIT,
+    ),
+    DataFile(
+        name="open-bandit-dataset/random/all/item_context.csv",
+        sha256="eba04cc23d5f130a93ff174c5392986882b94c3839433cb8143870eaa6221358",
+        size=10_041,
+        url=OPEN_BANDIT_FOLDER + "item_context.csv",
+        member="",
+        source=OPEN_BANDIT,
     ),
 )
 

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import csv
+import math
+import re
+from collections.abc import Iterable, Iterator, Sequence
 
 from superarm.datasets.files import DataError
 
 Row = tuple[int, list[str]]
+
+_NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
 
 def read_rows(
@@ -41,6 +46,49 @@ def read_rows(
         yield number, fields
 
 
+def read_named(name: str, lines: Iterable[str], columns: Sequence[str]) -> Iterator[Row]:
+    """Yield (line number, the fields of `columns`) for each row of comma-separated text with a header.
+
+    Other columns are passed over; so are only empty lines at the end. Lines are read as they are asked for.
+    """
+    reader = csv.reader(lines, strict=True)
+    try:
+        header = next(reader, [])
+        places = _places(name, header, columns)
+        empty = 0
+        for fields in reader:
+            if not fields:
+                empty = empty or reader.line_num
+                continue
+            if empty or len(fields) != len(header):
+                number, got = (empty, 0) if empty else (reader.line_num, len(fields))
+                raise DataError(f"{name}, line {number}: must have {len(header)} columns, got {got}")
+            yield reader.line_num, [fields[place] for place in places]
+    except csv.Error as error:
+        raise DataError(
+            f"{name}, line {reader.line_num}: must be comma-separated text, got {error}"
+        ) from error
+    except UnicodeDecodeError as error:
+        raise DataError(f"{name}: must be utf-8 text, got byte {error.object[error.start]:#x}") from error
+
+
+def _places(name: str, header: list[str], columns: Sequence[str]) -> list[int]:
+    """Where the columns are."""
+    missing = [column for column in columns if column not in header]
+    if missing:
+        more = f" and {len(missing) - 5} more" if len(missing) > 5 else ""
+        raise DataError(f"{name}: must have the columns {', '.join(missing[:5])}{more}, got a header without")
+    return [header.index(column) for column in columns]
+
+
+def number(name: str, line: int, column: str, field: str) -> float:
+    """Return a field as a float; it must be a finite decimal number."""
+    value = float(field) if _NUMBER.fullmatch(field) else math.nan
+    if not math.isfinite(value):
+        raise DataError(f"{name}, line {line}: {column} must be a number, got {field!r}")
+    return value
+
+
 def whole(name: str, number: int, column: str, field: str) -> int:
     """Return a field as an int; it must be written in the digits 0 to 9 alone."""
     if not (field.isascii() and field.isdigit()):
@@ -48,8 +96,8 @@ def whole(name: str, number: int, column: str, field: str) -> int:
     return int(field)
 
 
-def option(name: str, number: int, column: str, field: str, options: tuple[str, str]) -> int:
-    """Return which of two words a field is: 0 or 1."""
+def option(name: str, number: int, column: str, field: str, options: Sequence[str]) -> int:
+    """Return which of some words a field is: 0, 1, ..."""
     if field not in options:
         raise DataError(f"{name}, line {number}: {column} must be {' or '.join(options)}, got {field!r}")
     return options.index(field)

@@ -3,6 +3,7 @@
 from superarm.environments.alpha_regret import AlphaRegret, alpha_regret
 from superarm.environments.catalogue import Catalogue, catalogue
 from superarm.environments.choices import AssortmentChoices, assortment_choices
+from superarm.environments.classification import Classification, classification
 from superarm.environments.clicks import Clicks, PairClicks, clicks
 from superarm.environments.fixed_arms import FixedArms, fixed_arms
 from superarm.environments.linear import LinearScores, linear_scores
@@ -13,6 +14,7 @@ __all__ = [
     "AlphaRegret",
     "AssortmentChoices",
     "Catalogue",
+    "Classification",
     "Clicks",
     "FixedArms",
     "LinearScores",
@@ -22,6 +24,7 @@ __all__ = [
     "alpha_regret",
     "assortment_choices",
     "catalogue",
+    "classification",
     "clicks",
     "fixed_arms",
     "linear_scores",

@@ -1,7 +1,8 @@
 """Explorers: how does doubt become a choice?"""
 
 from superarm.explorers.greedy import EpsilonGreedy, Greedy, Uniform
+from superarm.explorers.responses import Responses
 from superarm.explorers.thompson import Thompson
 from superarm.explorers.ucb import UCB
 
-__all__ = ["UCB", "EpsilonGreedy", "Greedy", "Thompson", "Uniform"]
+__all__ = ["UCB", "EpsilonGreedy", "Greedy", "Responses", "Thompson", "Uniform"]

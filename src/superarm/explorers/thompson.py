@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import jax.numpy as jnp
 
 from superarm.precision import ZERO
 from superarm.types import Array, Beliefs, pytree, static
+from superarm.widths.radius import is_schedule
 
 
 @pytree
@@ -16,7 +18,7 @@ class Thompson:
     """Score by the best of `draws` draws.
 
     Args:
-        scale: multiplies the standard deviation; 1 is posterior sampling.
+        scale: multiplies the standard deviation; 1 is posterior sampling. A number, or a schedule.
         draws: M; each arm is scored by its best of M draws.
         joint: draw the parameters, so that arms are correlated; otherwise each score is drawn apart.
         squared: use (scale * width)^2 as the standard deviation, not scale * width; scores are then drawn
@@ -24,7 +26,7 @@ class Thompson:
         offset: added to every score.
     """
 
-    scale: Array
+    scale: Any
     draws: int = static(default=1)
     joint: bool = static(default=True)
     squared: bool = static(default=False)
@@ -32,6 +34,10 @@ class Thompson:
 
     def scores(self, key: Array, beliefs: Beliefs, count: Array) -> Array:
         """(n,) drawn scores."""
-        scale = self.scale**2 * beliefs.norms() if self.squared else self.scale
+        scale = self.scale
+        if is_schedule(scale):
+            scale = scale.at(count, beliefs.logdet)
+        if self.squared:
+            scale = scale**2 * beliefs.norms()
         joint = self.joint and not self.squared
         return jnp.max(beliefs.draws(key, scale, self.draws, joint), axis=0) + self.offset

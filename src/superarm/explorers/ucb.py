@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from superarm.models.links import LINKS
 from superarm.precision import ZERO
-from superarm.types import Array, Beliefs, pytree
+from superarm.types import Array, Beliefs, pytree, static
 from superarm.widths.radius import Radius
 
 
@@ -14,12 +15,16 @@ from superarm.widths.radius import Radius
 class UCB:
     """Score mean + radius * width + offset.
 
+    With a link the mean is that of the reward, mu(latent score), and the width is added to it
+    (NeuralLog-UCB-1); without, the score stays latent.
+
     The offset is the same for every arm: it changes nothing for sums over sets of fixed size, but does for
     other rewards. A radius with an `offset_at` of its own (hwang2023's Lemma 1) adds to it.
     """
 
     radius: Radius
     offset: Array = ZERO
+    link: str | None = static(default=None)
 
     def scores(self, key: Array, beliefs: Beliefs, count: Array) -> Array:
         """(n,) upper confidence bounds."""
@@ -27,4 +32,5 @@ class UCB:
         offset = self.offset
         if hasattr(radius, "offset_at"):
             offset = offset + radius.offset_at(count, logdet)
-        return beliefs.mean + radius.at(count, logdet) * beliefs.norms() + offset
+        mean = beliefs.mean if self.link is None else LINKS[self.link].mean(beliefs.mean)
+        return mean + radius.at(count, logdet) * beliefs.norms() + offset

@@ -1,20 +1,29 @@
 """Models: what score does a feature vector have?"""
 
-from superarm.models.factory import neural
+from superarm.models.coefficients import Coefficients
+from superarm.models.factory import glm, neural
 from superarm.models.fitting import Fitting
 from superarm.models.history import Memory
 from superarm.models.items import ItemBetas, ItemMeans
 from superarm.models.linear import Linear
+from superarm.models.links import LINKS, Link
 from superarm.models.networks import network, perceptron
-from superarm.models.neural import Neural
+from superarm.models.neural import EffectiveDimension, Neural
+from superarm.models.one_pass import OnePassLogistic
 
 __all__ = [
+    "LINKS",
+    "Coefficients",
+    "EffectiveDimension",
     "Fitting",
     "ItemBetas",
     "ItemMeans",
     "Linear",
+    "Link",
     "Memory",
     "Neural",
+    "OnePassLogistic",
+    "glm",
     "network",
     "neural",
     "perceptron",

@@ -1,26 +1,32 @@
-"""The neural model from plain arguments, checked."""
+"""The neural and the generalized linear model from plain arguments, checked."""
 
 from __future__ import annotations
 
 import math
 from typing import Any
 
+import numpy as np
+
 from superarm import checks
+from superarm.models.coefficients import Coefficients
 from superarm.models.fitting import Fitting
 from superarm.models.history import Memory
+from superarm.models.links import LINKS
 from superarm.models.losses import LOSSES
 from superarm.models.networks import Perceptron, Scorer, perceptron
-from superarm.models.neural import Neural
+from superarm.models.neural import EffectiveDimension, Neural
+from superarm.models.newton import Newton
+from superarm.widths.radius import is_schedule
 
 
 def neural(
     network: Scorer | None = None,
     *,
-    ridge: float = 1.0,
+    ridge: Any = 1.0,
     row_scale: float | None = None,
     loss: str = "squared",
     learning_rate: float = 0.01,
-    penalty: float | None = None,
+    penalty: Any = None,
     anchored: bool = True,
     reduction: str = "sum",
     optimizer: Any = "gd",
@@ -32,19 +38,23 @@ def neural(
     memory: str = "all",
     memory_size: int | None = None,
     refresh: bool = False,
+    weights: str = "none",
+    gradients: str = "current",
+    linearized: bool = False,
+    dimension: EffectiveDimension | None = None,
 ) -> Neural:
     """Return a neural model: a network, how it is fitted, to what, and how often.
 
     Args:
         network: `perceptron(...)`, or `network(init, apply)` of your own; by default the papers' perceptron
             with one hidden layer of 100.
-        ridge: lambda; the width starts as Z = lambda I.
+        ridge: lambda; the width starts as Z = lambda I. A number, or a schedule such as `BernsteinRidge`.
         row_scale: multiplies the gradients that enter Z; by default 1 / sqrt(m) for a perceptron, else 1.
         loss: "squared", "logistic", "poisson" or "probit", of the latent score.
         learning_rate: of the function: with the NTK parametrization a raw gradient step is divided by m. A
             summed loss over n observations wants about 1 / n.
         penalty: of |theta - anchor|^2 / 2, added to the summed loss; by default m lambda with the NTK
-            parametrization (equation 4 of hwang2023), else 0.
+            parametrization (equation 4 of hwang2023), else 0. A number, or a schedule.
         anchored: the penalty pulls to the first parameters; otherwise to 0.
         reduction: "sum", or "mean": the objective over the number of observations.
         optimizer: "gd", "adam", or an Optax transformation with a learning rate of its own.
@@ -56,6 +66,14 @@ def neural(
         memory: "all"; "window", the last `memory_size` decisions; "reservoir", a sample of `memory_size`.
         memory_size: see memory.
         refresh: rebuild Z at every fit, from the observations kept and the current network.
+        weights: "none"; otherwise observations enter Z times the information of their score, mu'(f) for the
+            logistic loss: "feedback", by the fit in force when feedback is recorded; "fit", by the first fit
+            made with it, until which it does not count (needs memory="all"); "refit", by the last fit, with
+            which Z is rebuilt.
+        gradients: "current", g(x; theta); "first", g(x; theta_0), as in the papers' theorems.
+        linearized: score by g(x; theta_0)'(theta - theta_0) instead of f(x; theta).
+        dimension: `EffectiveDimension(...)` to keep log det(I + c sum g g') beside Z; radius schedules are
+            then given that.
 
     >>> model = neural(perceptron(width=20), learn_every=10, memory="window", memory_size=100)
     >>> model.learn_every
@@ -64,27 +82,27 @@ def neural(
     where = "neural"
     network = perceptron() if network is None else network
     checks.has(where, "network", network, ("check", "init", "apply", "gradients", "last_layer"))
-    shrinkage = checks.positive(where, "ridge", ridge)
+    shrinkage = ridge if is_schedule(ridge) else checks.positive(where, "ridge", ridge)
     if row_scale is None:
         row_scale = 1.0 / math.sqrt(network.width) if isinstance(network, Perceptron) else 1.0
     if penalty is None:
         penalty = 0.0
         if isinstance(network, Perceptron) and network.parametrization == "ntk":
+            if is_schedule(ridge):
+                raise ValueError(f"{where}: penalty must be given with a ridge that changes, got None")
             penalty = network.width * shrinkage
     if not isinstance(optimizer, str):
         checks.has(where, "optimizer", optimizer, ("init", "update"))
     else:
         checks.one_of(where, "optimizer", optimizer, ("gd", "adam"))
-    kind = checks.one_of(where, "memory", memory, ("all", "window", "reservoir"))
-    if (kind == "all") != (memory_size is None):
-        need = "left out with memory='all'" if kind == "all" else f"given with memory={kind!r}"
-        raise ValueError(f"{where}: memory_size must be {need}, got {memory_size}")
+    kept = _memory(where, memory, memory_size)
+    weigh, rebuilt = _weighing(where, weights, kept)
     return Neural(
         ridge=shrinkage,
         row_scale=checks.positive(where, "row_scale", row_scale),
         fitting=Fitting(
             learning_rate=checks.positive(where, "learning_rate", learning_rate),
-            penalty=checks.nonnegative(where, "penalty", penalty),
+            penalty=penalty if is_schedule(penalty) else checks.nonnegative(where, "penalty", penalty),
             tolerance=None if tolerance is None else checks.positive(where, "tolerance", tolerance),
             loss=checks.one_of(where, "loss", loss, tuple(LOSSES)),
             optimizer=optimizer,
@@ -95,9 +113,83 @@ def neural(
             reduction=checks.one_of(where, "reduction", reduction, ("sum", "mean")),
         ),
         network=network,
-        memory=Memory(
-            kind=kind, size=0 if memory_size is None else checks.count(where, "memory_size", memory_size)
-        ),
+        memory=kept,
+        dimension=dimension,
         learn_every=checks.count(where, "learn_every", learn_every),
-        refresh=bool(refresh),
+        refresh=bool(refresh) or rebuilt,
+        weigh=weigh,
+        rows_at=checks.one_of(where, "gradients", gradients, ("current", "first")),
+        linearized=bool(linearized),
     )
+
+
+def glm(
+    *,
+    link: str = "logistic",
+    ridge: float = 1.0,
+    penalty: Any = None,
+    weights: str = "refit",
+    tolerance: float = 1e-12,
+    steps: int = 50,
+    learn_every: int = 1,
+    memory: str = "all",
+    memory_size: int | None = None,
+) -> Neural:
+    """Return a generalized linear model: rewards with mean mu(x'theta), fitted by maximum likelihood.
+
+    It is the neural model without a hidden layer. Fits are warm-started Newton steps to the optimum, O(n d^2)
+    each for n observations kept; with penalty > 0 the answer is finite on separable data, too.
+
+    Args:
+        link: "identity", "logistic", "poisson" or "probit". Rewards may be any real numbers, except for the
+            probit link, whose loss wants them in [0, 1].
+        ridge: lambda; the width is that of Z = lambda I + sum of weight x x'.
+        penalty: of |theta|^2 / 2 in the fit; by default lambda. A number, or a schedule.
+        weights: "refit", the information of every score at the last fit, so that Z is the Hessian; "none",
+            all 1; "feedback" and "fit" as in `neural`.
+        tolerance: stop once a step can gain no more than this share of the objective.
+        steps: the most Newton steps of a fit.
+        learn_every: decisions between fits.
+        memory: "all"; "window", the last `memory_size` decisions; "reservoir", a sample of `memory_size`.
+        memory_size: see memory.
+
+    >>> glm(link="poisson", learn_every=10).learn_every
+    10
+    """
+    where = "glm"
+    shrinkage = checks.positive(where, "ridge", ridge)
+    if penalty is None:
+        penalty = shrinkage
+    kept = _memory(where, memory, memory_size)
+    weigh, rebuilt = _weighing(where, weights, kept)
+    return Neural(
+        ridge=shrinkage,
+        row_scale=np.float64(1.0),
+        fitting=Newton(
+            penalty=penalty if is_schedule(penalty) else checks.positive(where, "penalty", penalty),
+            tolerance=checks.positive(where, "tolerance", tolerance),
+            link=checks.one_of(where, "link", link, tuple(LINKS)),
+            steps=checks.count(where, "steps", steps),
+        ),
+        network=Coefficients(),
+        memory=kept,
+        learn_every=checks.count(where, "learn_every", learn_every),
+        refresh=rebuilt,
+        weigh=weigh,
+    )
+
+
+def _memory(where: str, memory: str, size: int | None) -> Memory:
+    kind = checks.one_of(where, "memory", memory, ("all", "window", "reservoir"))
+    if (kind == "all") != (size is None):
+        need = "left out with memory='all'" if kind == "all" else f"given with memory={kind!r}"
+        raise ValueError(f"{where}: memory_size must be {need}, got {size}")
+    return Memory(kind=kind, size=0 if size is None else checks.count(where, "memory_size", size))
+
+
+def _weighing(where: str, weights: str, memory: Memory) -> tuple[str, bool]:
+    """Return how observations are weighed, and whether the width is rebuilt for it."""
+    checks.one_of(where, "weights", weights, ("none", "feedback", "fit", "refit"))
+    if weights == "fit" and memory.kind != "all":
+        raise ValueError(f"{where}: weights must not be 'fit' with memory={memory.kind!r}, got 'fit'")
+    return {"none": "", "refit": "feedback"}.get(weights, weights), weights == "refit"

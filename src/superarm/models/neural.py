@@ -1,7 +1,8 @@
-"""A neural network's score, with gradients as the features whose width matters.
+"""Scores of a network, with gradients as the features whose width matters.
 
 Zhou, Li & Gu (2020), Neural contextual bandits with UCB-based exploration, ICML; Hwang, Chai & Oh (2023),
-Combinatorial neural bandits, ICML.
+Combinatorial neural bandits, ICML; Bae & Lee (2026), Neural logistic bandits, ICML. A generalized linear
+model is the case without a hidden layer.
 """
 
 from __future__ import annotations
@@ -13,54 +14,27 @@ import jax
 import jax.numpy as jnp
 
 from superarm.models.fitting import Fitting
-from superarm.models.history import History, Memory
+from superarm.models.history import Memory
+from superarm.models.links import link_of
 from superarm.models.networks import Scorer
 from superarm.models.neural_beliefs import Certain, NeuralBeliefs, NeuralMemo, Stamp
+from superarm.models.neural_state import NeuralFit, NeuralRecord
+from superarm.models.newton import Newton
 from superarm.precision import FLOAT
 from superarm.types import Array, Event, Spec, State, Width, pytree, static
-from superarm.widths.rows import Rows, only, scaled
+from superarm.widths.radius import is_schedule
+from superarm.widths.rows import Rows, count_rows, only, scaled, weighted
 
 REBUILD = 64  # rows absorbed at once when the width is rebuilt
 
 
 @pytree
 @dataclass(frozen=True)
-class NeuralRecord:
-    """The history, and the width's factor.
+class EffectiveDimension:
+    """d_t = log det(I + scale sum_i g_i g_i'), kept up to date by a width of its own."""
 
-    Attributes:
-        history: observations for fitting.
-        factor: of the gradients seen.
-        version: of the fit that the factor was last rebuilt with, when it is refreshed.
-    """
-
-    history: History
-    factor: Any
-    version: Array
-
-
-@pytree
-@dataclass(frozen=True)
-class NeuralFit:
-    """What was learned.
-
-    Attributes:
-        params: theta.
-        first: theta_0.
-        version: fits made so far, those that failed included.
-        objective: the last fit's, as it ended.
-        diverged: True when the last fit did; then `params` are those of the fit before.
-        failures: fits that diverged so far.
-        factor: the width rebuilt with theta, when it is refreshed; () otherwise.
-    """
-
-    params: Any
-    first: Any
-    version: Array
-    objective: Array
-    diverged: Array
-    failures: Array
-    factor: Any
+    scale: Array
+    width: Width
 
 
 @pytree
@@ -69,26 +43,39 @@ class Neural:
     """Scores f(x; theta) of a network fitted every `learn_every` decisions.
 
     Args:
-        ridge: lambda; the width's matrix starts as Z = lambda I.
+        ridge: lambda; the width's matrix is Z = lambda I + sum g g'. A number, or a schedule of the number of
+            observations and the effective dimension, for a width that can change it.
         row_scale: multiplies the gradients; 1 / sqrt(m) in the papers.
-        fitting: how theta is fitted.
+        fitting: how theta is fitted; its penalty may be a schedule, too.
         network: f.
         memory: the observations that it is fitted to.
+        dimension: how the effective dimension is kept, which is then the beliefs' log-determinant; None to
+            take the width's own.
         learn_every: decisions between fits.
         rows: "gradient", of all parameters; "last-layer", of the last layer's alone.
         refresh: rebuild Z at every fit, from the history kept and the current network; otherwise every
             observation stays with the gradient of the network in force when it was observed. What arrives
             while a fit is made in the background enters the rebuilt Z with the next fit.
+        weigh: "" for Z as it is; otherwise observations enter times the information of their score, which is
+            the variance of the reward for the logistic and the Poisson loss (W_t of bae2026): "feedback", by
+            the fit in force when they are recorded; "fit", by the first fit made with them, as the paper
+            writes, until which they do not count. With `refresh` all weights are those of the last fit.
+        rows_at: "current" or "first": the parameters whose gradients are taken, theta or theta_0.
+        linearized: score by g(x; theta_0)'(theta - theta_0) instead of f(x; theta).
     """
 
-    ridge: Array
+    ridge: Any
     row_scale: Array
-    fitting: Fitting
+    fitting: Fitting | Newton
     network: Scorer
     memory: Memory
+    dimension: EffectiveDimension | None = None
     learn_every: int = static(default=1)
     rows: str = static(default="gradient")
     refresh: bool = static(default=False)
+    weigh: str = static(default="")
+    rows_at: str = static(default="current")
+    linearized: bool = static(default=False)
 
     def check(self, spec: Spec, width: Width | None) -> None:
         """Raise in one sentence if the network does not fit the problem, or there is no room."""
@@ -98,16 +85,23 @@ class Neural:
                 "neural model: spec.capacity must be >= 1 to keep all history, got 0; state it, or choose "
                 "memory='window' or 'reservoir'"
             )
-        if width is not None:
-            width.check(self._like(spec.dim), self._capacity(spec))
+        if width is None:
+            return
+        width.check(self._like(spec.dim), self._capacity(spec))
+        if is_schedule(self.ridge) and not hasattr(width, "with_ridge"):
+            must = "width must be 'gram' or 'diagonal' for a ridge that changes"
+            raise ValueError(f"neural model: {must}, got {type(width).__name__}")
 
     def init(self, key: Array, spec: Spec, width: Width | None) -> State:
         """Return the first parameters, no history and Z = lambda I."""
         params = self.network.init(key, spec.dim)
         zero = jnp.zeros((), jnp.int64)
-        factor = ()
+        like = self._like(spec.dim)
+        factor, spread = (), ()
         if width is not None:
-            factor = width.init(self._like(spec.dim), self._scale, self._capacity(spec))
+            factor = width.init(like, self._prior_scale, self._capacity(spec))
+        if self.dimension is not None:
+            spread = self.dimension.width.init(like, jnp.sqrt(self.dimension.scale), spec.capacity)
         fit = NeuralFit(
             params=params,
             first=params,
@@ -115,28 +109,39 @@ class Neural:
             objective=jnp.zeros((), self.network.dtype),
             diverged=jnp.zeros((), bool),
             failures=zero,
-            factor=factor if self.refresh else (),
+            factor=factor if self._fits_make_factors else (),
+            covered=zero,
         )
         history = self.memory.init(spec, self.network.dtype)
-        return State(record=NeuralRecord(history=history, factor=factor, version=zero), fit=fit)
+        record = NeuralRecord(history=history, factor=factor, spread=spread, covered=zero, version=zero)
+        return State(record=record, fit=fit)
 
     def beliefs(self, state: State, contexts: Array, width: Width | None) -> NeuralBeliefs:
         """Return scores and widths of contexts (n, d)."""
-        scores, rows = self._rows(state.fit.params, contexts)
-        factor = self._factor(state)
+        scores, rows = self._rows(state.fit, contexts)
+        factor, logdet = self._factor(state)[0], self._logdet(state)
+        if is_schedule(self.ridge):
+            factor = width.with_ridge(factor, self.ridge.at(state.record.history.seen, logdet))
         return NeuralBeliefs(
-            mean=scores.astype(FLOAT),
+            mean=(self._tangent(state.fit, contexts) if self.linearized else scores).astype(FLOAT),
             whitened=Certain(contexts.shape[0]) if width is None else width.whiten(factor, rows),
-            logdet=jnp.zeros((), FLOAT) if width is None else factor.logdet,
+            logdet=logdet,
             stamp=_stamp(state),
         )
 
     def observe(self, state: State, key: Array, event: Event, width: Width | None) -> NeuralRecord:
         """Return the record with the event's observations and their gradients taken in."""
-        record = state.record
-        factor = () if width is None else self._absorbed(state, event, width)
+        record, fit = state.record, state.fit
+        factor, covered = self._factor(state)
+        if width is not None and self.weigh != "fit":
+            factor = self._absorbed(state, factor, event, width)
+        spread = record.spread
+        if self.dimension is not None:
+            rows = only(self._rows(fit, event.features)[1], event.observed)
+            spread = _grown(self.dimension.width, spread, rows)
+        history = self.memory.add(record.history, key, event)
         return NeuralRecord(
-            history=self.memory.add(record.history, key, event), factor=factor, version=state.fit.version
+            history=history, factor=factor, spread=spread, covered=covered, version=fit.version
         )
 
     def learn(self, state: State, key: Array, width: Width | None) -> NeuralFit:
@@ -144,9 +149,10 @@ class Neural:
         fit, history = state.fit, state.record.history
         used = self.memory.used(history)
         start = fit.first if self.fitting.restart else fit.params
-        fitted = self.fitting.fit(self.network, start, fit.first, history, used, key)
+        fitting = self._penalized(state)
+        fitted = fitting.fit(self.network, start, fit.first, history, used, key)
         finite = jnp.isfinite(fitted.objective) & _all_finite(fitted.params)
-        diverged = ~finite | self.fitting.ran_away(fitted, history)
+        diverged = ~finite | fitting.ran_away(fitted, history)
         params = jax.tree.map(lambda old, new: jnp.where(diverged, old, new), fit.params, fitted.params)
         learned = replace(
             fit,
@@ -156,29 +162,51 @@ class Neural:
             diverged=diverged,
             failures=fit.failures + diverged.astype(jnp.int64),
         )
-        if self.refresh and width is not None:
-            learned = replace(learned, factor=self._rebuilt(params, history, used, width, fit.factor))
+        if self._fits_make_factors and width is not None:
+            learned = replace(learned, factor=self._made(state, learned, used, width), covered=used)
         return learned
 
-    def _rows(self, params: Any, contexts: Array) -> tuple[Array, Rows]:
+    def _rows(self, fit: NeuralFit, contexts: Array) -> tuple[Array, Rows]:
+        """(n,) f(x; theta), and the rows that enter Z, without weights."""
         contexts = contexts.astype(self.network.dtype)
         apply = self.network.gradients if self.rows == "gradient" else self.network.last_layer
-        scores, rows = apply(params, contexts)
+        if self.rows_at == "first":
+            rows = apply(fit.first, contexts)[1]
+            return self.network.apply(fit.params, contexts), scaled(rows, self.row_scale)
+        scores, rows = apply(fit.params, contexts)
         return scores, scaled(rows, self.row_scale)
+
+    def _weighted_rows(self, fit: NeuralFit, contexts: Array) -> Rows:
+        scores, rows = self._rows(fit, contexts)
+        if not self.weigh:
+            return rows
+        return weighted(rows, jnp.sqrt(link_of(self.fitting.loss).information(scores)))
+
+    def _tangent(self, fit: NeuralFit, contexts: Array) -> Array:
+        """(n,) g(x; theta_0)'(theta - theta_0)."""
+        contexts = contexts.astype(self.network.dtype)
+        move = jax.tree.map(jnp.subtract, fit.params, fit.first)
+        return jax.jvp(lambda params: self.network.apply(params, contexts), (fit.first,), (move,))[1]
 
     def _like(self, dim: int) -> Rows:
         """The shape of one row."""
 
         def row() -> Rows:
             params = self.network.init(jax.random.key(0), dim)
-            return self._rows(params, jnp.zeros((1, dim), self.network.dtype))[1]
+            apply = self.network.gradients if self.rows == "gradient" else self.network.last_layer
+            return apply(params, jnp.zeros((1, dim), self.network.dtype))[1]
 
         return jax.eval_shape(row)
 
     @property
-    def _scale(self) -> Array:
+    def _fits_make_factors(self) -> bool:
+        return self.refresh or self.weigh == "fit"
+
+    @property
+    def _prior_scale(self) -> Array:
         """() standard deviation of the prior N(0, I / lambda)."""
-        return 1.0 / jnp.sqrt(self.ridge)
+        zero = jnp.zeros((), FLOAT)
+        return 1.0 / jnp.sqrt(self.ridge.at(zero, zero) if is_schedule(self.ridge) else self.ridge)
 
     def _capacity(self, spec: Spec) -> int:
         """Rows that the width will be given; 0 when that is not known."""
@@ -186,43 +214,61 @@ class Neural:
             return self.memory.slots(spec) + self.learn_every * spec.size
         return spec.capacity
 
-    def _factor(self, state: State) -> Any:
-        """The width's factor in force: the fit's, until the record has taken it over."""
-        if not self.refresh:
-            return state.record.factor
-        newer = state.fit.version != state.record.version
-        return jax.lax.cond(newer, lambda: state.fit.factor, lambda: state.record.factor)
+    def _logdet(self, state: State) -> Array:
+        """() the effective dimension: kept apart, or the width's own log-determinant."""
+        factor = self._factor(state)[0] if self.dimension is None else state.record.spread
+        return getattr(factor, "logdet", jnp.zeros((), FLOAT))
 
-    def _absorbed(self, state: State, event: Event, width: Width) -> Any:
-        factor = self._factor(state)
+    def _penalized(self, state: State) -> Fitting | Newton:
+        """The fitting with the penalty of now."""
+        penalty = self.fitting.penalty
+        if not is_schedule(penalty):
+            return self.fitting
+        return replace(self.fitting, penalty=penalty.at(state.record.history.seen, self._logdet(state)))
 
+    def _factor(self, state: State) -> tuple[Any, Array]:
+        """The width's factor in force and its observations: the fit's, until the record takes it over."""
+        record, fit = state.record, state.fit
+        if not self._fits_make_factors:
+            return record.factor, record.covered
+        newer = fit.version != record.version
+        return jax.lax.cond(newer, lambda: (fit.factor, fit.covered), lambda: (record.factor, record.covered))
+
+    def _absorbed(self, state: State, factor: Any, event: Event, width: Width) -> Any:
         def prepare() -> Any:
-            rows = self._rows(state.fit.params, event.features)[1]
-            return width.whiten(factor, rows)
+            return width.whiten(factor, self._weighted_rows(state.fit, event.features))
 
-        if isinstance(event.memo, NeuralMemo):
+        if isinstance(event.memo, NeuralMemo) and not self.weigh and not is_schedule(self.ridge):
             current = _same(event.memo.stamp, _stamp(state))
             whitened = jax.lax.cond(current, lambda: event.memo.whitened, prepare)
         else:
             whitened = prepare()
         return width.absorb(factor, whitened.only(event.observed), jnp.zeros(event.observed.shape, FLOAT))[0]
 
-    def _rebuilt(self, params: Any, history: History, used: Array, width: Width, like: Any) -> Any:
-        """The factor of the history with the gradients of `params`."""
+    def _made(self, state: State, fit: NeuralFit, used: Array, width: Width) -> Any:
+        """The factor as the fit weighs it: of the whole history anew, or with what waited for the fit."""
+        history = state.record.history
         slots, dim = history.contexts.shape
         size = min(slots, REBUILD)
-        empty = width.init(self._like(dim), self._scale, getattr(like, "capacity", 0))
-        zeros = jnp.zeros(size, FLOAT)
+        start, covered = self._factor(state)
+        if self.refresh:
+            start = width.init(self._like(dim), self._prior_scale, getattr(state.fit.factor, "capacity", 0))
+            covered = jnp.zeros((), jnp.int64)
 
         def absorb(block: Array, factor: Any) -> Any:
-            first = jnp.minimum(block * size, slots - size)
+            low = covered + block * size
+            first = jnp.minimum(low, slots - size)
             contexts = jax.lax.dynamic_slice_in_dim(history.contexts, first, size)
             filled = jax.lax.dynamic_slice_in_dim(history.filled, first, size)
-            fresh = filled & (first + jnp.arange(size) >= block * size)
-            rows = only(self._rows(params, contexts)[1], fresh)
-            return width.absorb(factor, width.whiten(factor, rows), zeros)[0]
+            fresh = filled & (first + jnp.arange(size) >= low)
+            return _grown(width, factor, only(self._weighted_rows(fit, contexts), fresh))
 
-        return jax.lax.fori_loop(0, (used + size - 1) // size, absorb, empty)
+        return jax.lax.fori_loop(0, (used - covered + size - 1) // size, absorb, start)
+
+
+def _grown(width: Width, factor: Any, rows: Rows) -> Any:
+    """The factor with some rows more."""
+    return width.absorb(factor, width.whiten(factor, rows), jnp.zeros(count_rows(rows), FLOAT))[0]
 
 
 def _stamp(state: State) -> Stamp:

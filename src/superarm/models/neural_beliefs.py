@@ -49,6 +49,9 @@ class NeuralBeliefs:
 
     def draws(self, key: Array, scale: Array, num: int, joint: bool) -> Array:
         """(num, n) draws around the scores: of each apart, or with the gradients' covariance when joint."""
+        if joint and hasattr(self.whitened, "values"):  # rows times a root of the covariance
+            root = self.whitened.values.astype(FLOAT)
+            return self.mean[None] + scale * (jax.random.normal(key, (num, root.shape[1]), FLOAT) @ root.T)
         normals = jax.random.normal(key, (num, self.mean.shape[0]), FLOAT)
         if not joint:
             return self.mean[None] + (scale * self.norms())[None] * normals

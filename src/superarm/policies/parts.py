@@ -9,6 +9,7 @@ from superarm.choosers import Best, Subset
 from superarm.models import Linear, Neural
 from superarm.types import Chooser, LinearWidth, Oracle, Width
 from superarm.widths import Auto, Constant, Diagonal, Dual, Full, Radius, Sketched
+from superarm.widths.radius import is_schedule
 
 LINEAR_WIDTHS: dict[str, LinearWidth] = {"full": Full(), "diagonal": Diagonal(), "sketched": Sketched()}
 NEURAL_WIDTHS: dict[str, Width] = {
@@ -45,7 +46,7 @@ def with_width(where: str, model: Neural, width: str | Width) -> tuple[Neural, W
 
 def radius_of(where: str, radius: float | Radius) -> Radius:
     """Return a schedule: the given one, or a constant."""
-    if hasattr(radius, "at"):
+    if is_schedule(radius):
         return radius
     return Constant(value=checks.nonnegative(where, "radius", radius))
 

@@ -6,7 +6,7 @@ coordinate j grows by the sum of squares of column j (the diagonal of the exact 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import jax
 import jax.numpy as jnp
@@ -19,9 +19,16 @@ from superarm.widths.rows import Rows, cast, column_squares, count_columns, flat
 @pytree
 @dataclass(frozen=True)
 class DiagonalFactor:
-    """precision: (d,) the diagonal of the information matrix; logdet: its log det over the prior's."""
+    """The diagonal of an information matrix.
+
+    Attributes:
+        precision: (d,) the diagonal.
+        ridge: () what it started from.
+        logdet: () log det of the matrix over the prior's.
+    """
 
     precision: Array
+    ridge: Array
     logdet: Array
 
 
@@ -58,13 +65,18 @@ class Diagonal:
 
     def init(self, like: Rows, scale: Array, capacity: int) -> DiagonalFactor:
         """Return the factor of N(0, scale^2 I) for rows like the given ones; the capacity is not needed."""
-        return DiagonalFactor(
-            precision=jnp.ones(count_columns(like), FLOAT) / scale**2,
-            logdet=jnp.zeros((), FLOAT),
-        )
+        ridge = jnp.asarray(1.0 / scale**2, FLOAT)
+        precision = jnp.ones(count_columns(like), FLOAT) * ridge
+        return DiagonalFactor(precision=precision, ridge=ridge, logdet=jnp.zeros((), FLOAT))
 
     def check(self, like: Rows, capacity: int) -> None:
         """Accept any size."""
+
+    def with_ridge(self, factor: DiagonalFactor, ridge: Array) -> DiagonalFactor:
+        """Return the factor as if it had started from another ridge."""
+        precision = factor.precision - factor.ridge + ridge
+        logdet = jnp.sum(jnp.log(precision / ridge))
+        return DiagonalFactor(precision=precision, ridge=ridge, logdet=logdet)
 
     def whiten(self, factor: DiagonalFactor, rows: Rows) -> DiagonalWhitened:
         """Return the rows with the precision."""
@@ -77,7 +89,7 @@ class Diagonal:
         precision = factor.precision + column_squares(whitened.rows)
         gain = jnp.sum(jnp.log(precision) - jnp.log(factor.precision))
         shift = _shift(factor.precision, flat(whitened.rows), residual)
-        return DiagonalFactor(precision, factor.logdet + gain), shift
+        return replace(factor, precision=precision, logdet=factor.logdet + gain), shift
 
     def deviations(self, factor: DiagonalFactor, key: Array, num: int) -> Array:
         """(num, d) draws from the diagonal Gaussian around 0."""

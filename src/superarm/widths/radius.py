@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import jax.numpy as jnp
 
@@ -21,6 +21,11 @@ class Radius(Protocol):
 
         `logdet` is log(det Z / det Z_0) of the information matrix Z so far.
         """
+
+
+def is_schedule(value: Any) -> bool:
+    """Whether a value changes over decisions. (JAX arrays have an `at` too, which is not a function.)"""
+    return callable(getattr(value, "at", None))
 
 
 @pytree
@@ -48,6 +53,18 @@ class Logarithmic:
     def at(self, count: Array, logdet: Array) -> Array:
         """() sqrt(scale ln(count + 1))."""
         return jnp.sqrt(self.scale * jnp.log1p(count.astype(FLOAT)))
+
+
+@pytree
+@dataclass(frozen=True)
+class LogGrowth:
+    """scale log(2 + t): the regularization of Logistic-UCB-1 as its authors run it."""
+
+    scale: Array
+
+    def at(self, count: Array, logdet: Array) -> Array:
+        """() scale log(2 + count)."""
+        return self.scale * jnp.log(2.0 + count.astype(FLOAT))
 
 
 def lemma7_radius(

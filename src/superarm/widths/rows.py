@@ -56,6 +56,14 @@ def scaled(rows: Rows, factor: Array) -> Rows:
     return rows * factor.astype(rows.dtype)
 
 
+def weighted(rows: Rows, weights: Array) -> Rows:
+    """Every row times a number of its own, weights (n,)."""
+    if isinstance(rows, LayerRows):
+        deltas = tuple(delta * weights[:, None].astype(delta.dtype) for delta in rows.deltas)
+        return LayerRows(deltas, rows.inputs)
+    return rows * weights[:, None].astype(rows.dtype)
+
+
 def only(rows: Rows, keep: Array) -> Rows:
     """The rows with 0 where keep (n,) is False."""
     return jax.tree.map(lambda leaf: jnp.where(keep[:, None], leaf, 0.0), rows)

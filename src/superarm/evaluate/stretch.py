@@ -1,0 +1,118 @@
+"""The compiled part of replay: events of a log, offered one by one until enough are accepted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from superarm.evaluate.log import Log
+from superarm.policy import Policy
+from superarm.precision import FLOAT
+from superarm.rollout import CHUNK, Keys, Trace, settle
+from superarm.types import Array, Decision, Outcome, State, pytree
+
+
+@pytree
+@dataclass(frozen=True)
+class Place:
+    """Where a stretch begins: the log, the order (n,) of this pass, and the events offered before."""
+
+    log: Log
+    order: Array
+    offered: Array
+
+    def event(self, offered: Array) -> Array:
+        """The logged event that comes after so many."""
+        return self.order[offered % self.order.size]
+
+
+@partial(jax.jit, static_argnames=("size",))
+def shuffled(key: Array, number: int, size: int) -> Array:
+    """(size,) the order of pass `number`."""
+    return jax.random.permutation(jax.random.fold_in(key, number), size)
+
+
+@partial(jax.jit, donate_argnames=("state",), static_argnames=("keep_events",))
+def stretch(
+    policy: Policy, keys: Keys, state: State, place: Place, start: Array, length: Array, *, keep_events: bool
+) -> tuple[State, Trace, Array, Array]:
+    """Offer events until `length` are accepted, a decision is not sound, or the pass ends.
+
+    Return the state, the rows of accepted events in a buffer (CHUNK,), the events offered so far, and how
+    many rows there are.
+    """
+    decide = partial(_decide, policy, keys, place)
+    accept = partial(_accept, policy, keys, place, keep_events)
+    size = place.order.size
+    end = (place.offered // size + 1) * size
+    no_decision = jax.eval_shape(decide, state, place.offered, start)
+    no_row = jax.eval_shape(accept, state, place.offered, no_decision)[1]
+
+    def search(state: State, offered: Array, count: Array) -> tuple[Array, Decision, Array]:
+        """Offer events up to the first in which the policy chooses as the log did, or cannot choose."""
+
+        def look(carry: tuple[Array, Decision, Array]) -> tuple[Array, Decision, Array]:
+            offered, _, _ = carry
+            decision = decide(state, offered, count)
+            found = decision.items[0] == place.log.actions[place.event(offered)]
+            return offered + 1, decision, found | ~decision.healthy
+
+        carry = (offered, _blank(no_decision), jnp.zeros((), bool))
+        return jax.lax.while_loop(lambda carry: ~carry[2] & (carry[0] < end), look, carry)
+
+    def one_round(carry: Any) -> Any:
+        state, buffer, offered, rows, _ = carry
+        offered, decision, found = search(state, offered, start + rows)
+        # The search is a loop of its own: the state, which may be large, stays where it is while events fail.
+        state, row = jax.lax.cond(
+            found, accept, lambda state, *_: (state, _blank(no_row)), state, offered - 1, decision
+        )
+        buffer = jax.tree.map(lambda leaf, new: leaf.at[rows].set(new), buffer, row)
+        return state, buffer, offered, rows + found.astype(rows.dtype), found & decision.healthy
+
+    buffer = jax.tree.map(lambda leaf: jnp.zeros((CHUNK, *leaf.shape), leaf.dtype), no_row)
+    begin = (state, buffer, place.offered, jnp.zeros_like(start), jnp.ones((), bool))
+    return jax.lax.while_loop(lambda carry: (carry[3] < length) & carry[4], one_round, begin)[:4]
+
+
+def _decide(policy: Policy, keys: Keys, place: Place, state: State, offered: Array, count: Array) -> Decision:
+    """What the policy chooses in the event after `offered`, having had `count` accepted."""
+    contexts = place.log.contexts[place.event(offered)]
+    return policy.select(state, _event_keys(keys, offered)[0], contexts, count)
+
+
+def _accept(
+    policy: Policy,
+    keys: Keys,
+    place: Place,
+    keep_events: bool,
+    state: State,
+    offered: Array,
+    decision: Decision,
+) -> tuple[State, Trace]:
+    """Observe what the log says of the event after `offered`."""
+    reward, unknown = place.log.rewards[place.event(offered)], jnp.full((), jnp.nan, FLOAT)
+    outcome = Outcome(
+        feedback=reward[None],
+        observed=decision.mask,
+        reward=reward,
+        value=unknown,
+        best=unknown,
+        best_reward=unknown,
+    )
+    return settle(policy, state, _event_keys(keys, offered)[1], decision, outcome, keep_events)
+
+
+def _event_keys(keys: Keys, offered: Array) -> tuple[Array, Array]:
+    """To select and to observe."""
+    # By the events offered, not by those accepted: a policy would repeat its chance until it is accepted.
+    key_select, key_observe = jax.random.split(jax.random.fold_in(keys.policy, offered))
+    return key_select, key_observe
+
+
+def _blank(shapes: Any) -> Any:
+    return jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), shapes)

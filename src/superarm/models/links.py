@@ -1,0 +1,65 @@
+"""Links: from a latent score to an expected reward, with what one observation says about the score.
+
+McCullagh & Nelder (1989), Generalized linear models. A link is not a likelihood: with the logistic link and
+the loss that belongs to it any real reward can be fitted; only Bernoulli data are 0 or 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import jax
+import jax.numpy as jnp
+from jax.scipy.stats import norm
+
+from superarm.models import losses
+from superarm.types import Array
+
+
+@dataclass(frozen=True)
+class Link:
+    """A link mu and the loss that belongs to it.
+
+    Attributes:
+        name: of the link.
+        loss: of a score and a reward, a name of `losses.LOSSES`.
+        mean: mu(s).
+        information: expected curvature of the loss at s: mu'(s), and mu'(s)^2 / (mu(s) (1 - mu(s))) for the
+            probit link, whose loss is not that of a canonical link.
+    """
+
+    name: str
+    loss: str
+    mean: Callable[[Array], Array]
+    information: Callable[[Array], Array]
+
+    def slope(self, score: Array, reward: Array) -> Array:
+        """(n,) derivative of the loss by the score."""
+        return jax.vmap(jax.grad(losses.LOSSES[self.loss]))(score, reward)
+
+
+def _logistic_information(score: Array) -> Array:
+    return jax.nn.sigmoid(score) * jax.nn.sigmoid(-score)
+
+
+def _probit_information(score: Array) -> Array:
+    # In logarithms: density and tails underflow long before their ratio does.
+    return jnp.exp(2.0 * norm.logpdf(score) - norm.logcdf(score) - norm.logcdf(-score))
+
+
+LINKS = {
+    "identity": Link("identity", "squared", lambda score: score, jnp.ones_like),
+    "logistic": Link("logistic", "logistic", jax.nn.sigmoid, _logistic_information),
+    "poisson": Link("poisson", "poisson", jnp.exp, jnp.exp),
+    "probit": Link("probit", "probit", norm.cdf, _probit_information),
+}
+
+
+def link_of(loss: str) -> Link:
+    """Return the link that a loss belongs to.
+
+    >>> link_of("squared").name
+    'identity'
+    """
+    return next(link for link in LINKS.values() if link.loss == loss)

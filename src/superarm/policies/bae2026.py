@@ -1,0 +1,286 @@
+"""Neural logistic bandits as in the experiments of Bae & Lee (2026), ICML, section 7 and appendices A, I, J.
+
+All methods share one recipe: a latent score f(x; theta), by a network or linear, fitted every 50 rounds by
+100 gradient steps on the mean logistic loss with penalty lambda |theta|^2 / t; gradients g of the current
+network as they are; the diagonal of a matrix
+
+    V_t = kappa lambda I + sum g g'    or    W_t = lambda I + sum mu'(f) g g',   mu' = mu (1 - mu);
+
+the effective dimension d_t = log det(I + c sum g g') of the same diagonal; and a radius
+
+    beta_t = nu (s sqrt(d_t) + sqrt(lambda) S).
+
+| preset | score | bonus | c | s |
+|---|---|---|---|---|
+| ncbf_ucb | f + bonus | kappa beta ||g||_{V^-1} | 1 / kappa | 1 |
+| logistic_ucb_1 (linear) | mu(f) + bonus | R sqrt(kappa) beta ||g||_{V^-1} | R | 1 |
+| neural_log_ucb_1 | mu(f) + bonus | R sqrt(kappa) beta ||g||_{V^-1} | R | 1 + S + S^2 |
+| ada_ofu_ecolog (linear) | f + bonus | beta ||g||_{W^-1} | R | 1 |
+| neural_log_ucb_2 | f + bonus | beta ||g||_{W^-1} | R | 1 + S + S^2 |
+| neural_log_ts_1 | draw around f | sd sqrt(kappa) beta ||g||_{V^-1} | R | 1 + S + S^2 |
+| neural_log_ts_2 | draw around f | sd beta ||g||_{W^-1} | R | 1 + S + S^2 |
+
+with R = 1/4. The paper prints no radius, only its orders in lambda, S, kappa and d_t; it writes a summed
+loss, which diverges at its step of 0.01. The weight mu'(f) is that of the fit in force when feedback is recorded.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from superarm import checks
+from superarm.explorers import UCB, Responses, Thompson
+from superarm.models import Coefficients, EffectiveDimension, neural, perceptron
+from superarm.policies.parts import chosen_by
+from superarm.policy import Policy
+from superarm.types import Explorer, Oracle
+from superarm.widths import Diagonal, EffectiveRadius, Full
+from superarm.widths.bernstein import VARIANCE
+
+NETWORK, LINEAR = "network", "linear"
+V, W = "V", "W"
+
+
+def neural_log_ucb_1(
+    oracle: Oracle | None = None,
+    *,
+    nu: float = 1.0,
+    ridge: float = 1.0,
+    kappa: float = 10.0,
+    norm_bound: float = 1.0,
+    units: int = 20,
+    **training: Any,
+) -> Policy:
+    """NeuralLog-UCB-1 as in the experiments; `neural_log_ucb_1_theory` is Algorithm 1 as written.
+
+    Args:
+        oracle: solves the offline problem over expected rewards; None to choose one arm.
+        nu: exploration.
+        ridge: lambda.
+        kappa: 1 / the least variance of a reward.
+        norm_bound: S.
+        units: m, hidden units.
+        training: learning_rate (0.01), steps (100), learn_every (50), memory ("all"), memory_size, and
+            width, "diagonal" or "full".
+
+    >>> import superarm
+    >>> superarm.neural_log_ucb_1(nu=0.1, ridge=10.0).learn_every
+    50
+    """
+    where = "neural_log_ucb_1"
+    recipe = _Recipe(where, NETWORK, V, nu, ridge, kappa, norm_bound, own=True)
+    return recipe.ucb(oracle, VARIANCE * np.sqrt(recipe.kappa), "logistic", units, training)
+
+
+def neural_log_ucb_2(
+    oracle: Oracle | None = None,
+    *,
+    nu: float = 1.0,
+    ridge: float = 1.0,
+    kappa: float = 10.0,
+    norm_bound: float = 1.0,
+    units: int = 20,
+    **training: Any,
+) -> Policy:
+    """NeuralLog-UCB-2 as in the experiments; `neural_log_ucb_2_theory` is Algorithm 2 as written.
+
+    Arguments as in `neural_log_ucb_1`; kappa is not used, since W_t has the network's own variances.
+
+    >>> import superarm
+    >>> superarm.neural_log_ucb_2(superarm.top_k(3)).chooser.size
+    3
+    """
+    where = "neural_log_ucb_2"
+    recipe = _Recipe(where, NETWORK, W, nu, ridge, kappa, norm_bound, own=True)
+    return recipe.ucb(oracle, np.float64(1.0), None, units, training)
+
+
+def neural_log_ts_1(
+    oracle: Oracle | None = None,
+    *,
+    nu: float = 1.0,
+    ridge: float = 1.0,
+    kappa: float = 10.0,
+    norm_bound: float = 1.0,
+    units: int = 20,
+    **training: Any,
+) -> Policy:
+    """NeuralLog-TS-1 as in the experiments (appendices I and J). Arguments as in `neural_log_ucb_1`.
+
+    >>> import superarm
+    >>> superarm.neural_log_ts_1().name
+    'neural_log_ts_1'
+    """
+    where = "neural_log_ts_1"
+    recipe = _Recipe(where, NETWORK, V, nu, ridge, kappa, norm_bound, own=True)
+    return recipe.thompson(oracle, np.sqrt(recipe.kappa), units, training)
+
+
+def neural_log_ts_2(
+    oracle: Oracle | None = None,
+    *,
+    nu: float = 1.0,
+    ridge: float = 1.0,
+    kappa: float = 10.0,
+    norm_bound: float = 1.0,
+    units: int = 20,
+    **training: Any,
+) -> Policy:
+    """NeuralLog-TS-2 as in the experiments (appendices I and J). Arguments as in `neural_log_ucb_1`.
+
+    >>> import superarm
+    >>> superarm.neural_log_ts_2().name
+    'neural_log_ts_2'
+    """
+    where = "neural_log_ts_2"
+    recipe = _Recipe(where, NETWORK, W, nu, ridge, kappa, norm_bound, own=True)
+    return recipe.thompson(oracle, np.float64(1.0), units, training)
+
+
+def ncbf_ucb(
+    oracle: Oracle | None = None,
+    *,
+    nu: float = 1.0,
+    ridge: float = 1.0,
+    kappa: float = 10.0,
+    norm_bound: float = 1.0,
+    units: int = 20,
+    **training: Any,
+) -> Policy:
+    """NCBF-UCB as in bae2026's experiments. Arguments as in `neural_log_ucb_1`.
+
+    Verma, Dai, Shu & Low (2025), Neural dueling bandits: preference-based optimization with human feedback,
+    ICLR, for binary feedback.
+
+    >>> import superarm
+    >>> superarm.ncbf_ucb().name
+    'ncbf_ucb'
+    """
+    where = "ncbf_ucb"
+    recipe = _Recipe(where, NETWORK, V, nu, ridge, kappa, norm_bound, share=1.0 / kappa if kappa else 1.0)
+    return recipe.ucb(oracle, recipe.kappa, None, units, training)
+
+
+def logistic_ucb_1(
+    oracle: Oracle | None = None,
+    *,
+    nu: float = 1.0,
+    ridge: float = 1.0,
+    kappa: float = 10.0,
+    norm_bound: float = 1.0,
+    **training: Any,
+) -> Policy:
+    """Logistic-UCB-1 in the form of bae2026's experiments: linear scores. See `logistic_ucb_1_original`.
+
+    Faury, Abeille, Calauzenes & Fercoq (2020), Improved optimistic algorithms for logistic bandits, ICML.
+    Arguments as in `neural_log_ucb_1`.
+
+    >>> import superarm
+    >>> superarm.logistic_ucb_1(kappa=50.0).learn_every
+    50
+    """
+    recipe = _Recipe("logistic_ucb_1", LINEAR, V, nu, ridge, kappa, norm_bound)
+    return recipe.ucb(oracle, VARIANCE * np.sqrt(recipe.kappa), "logistic", 0, training)
+
+
+def ada_ofu_ecolog(
+    oracle: Oracle | None = None,
+    *,
+    nu: float = 1.0,
+    ridge: float = 1.0,
+    kappa: float = 10.0,
+    norm_bound: float = 1.0,
+    **training: Any,
+) -> Policy:
+    """Ada-OFU-ECOLog in the form of bae2026's experiments: linear, variance-weighted. See `ecolog`.
+
+    Faury, Abeille, Jun & Calauzenes (2022), Jointly efficient and optimal algorithms for logistic bandits,
+    AISTATS. Arguments as in `neural_log_ucb_1`; kappa is not used.
+
+    >>> import superarm
+    >>> superarm.ada_ofu_ecolog().learn_every
+    50
+    """
+    recipe = _Recipe("ada_ofu_ecolog", LINEAR, W, nu, ridge, kappa, norm_bound)
+    return recipe.ucb(oracle, np.float64(1.0), None, 0, training)
+
+
+class _Recipe:
+    """What the presets share: see the table above."""
+
+    def __init__(
+        self,
+        where: str,
+        network: str,
+        matrix: str,
+        nu: float,
+        ridge: float,
+        kappa: float,
+        norm_bound: float,
+        *,
+        own: bool = False,
+        share: float = VARIANCE,
+    ) -> None:
+        self.where, self.network, self.matrix, self.own = where, network, matrix, own
+        self.nu = checks.nonnegative(where, "nu", nu)
+        self.ridge = checks.positive(where, "ridge", ridge)
+        self.kappa = checks.positive(where, "kappa", kappa)
+        self.norm_bound = checks.positive(where, "norm_bound", norm_bound)
+        self.share = np.asarray(share, np.float64)
+
+    def ucb(
+        self, oracle: Oracle | None, power: Any, link: str | None, units: int, training: dict[str, Any]
+    ) -> Policy:
+        """Return the optimistic policy; `power` is what multiplies beta, `link` where the bonus is added."""
+        explorer: Explorer = UCB(radius=self._radius(power), link=link)
+        if link is None and oracle is not None:
+            explorer = Responses(explorer, "logistic")
+        return self._policy(oracle, explorer, units, training)
+
+    def thompson(self, oracle: Oracle | None, power: Any, units: int, training: dict[str, Any]) -> Policy:
+        """Return the policy that draws; `power` is what multiplies beta."""
+        explorer: Explorer = Thompson(scale=self._radius(power), joint=False)
+        if oracle is not None:
+            explorer = Responses(explorer, "logistic")
+        return self._policy(oracle, explorer, units, training)
+
+    def _radius(self, power: Any) -> EffectiveRadius:
+        growth = 1.0 + self.norm_bound + self.norm_bound**2 if self.own else np.ones_like(self.norm_bound)
+        return EffectiveRadius(
+            nu=self.nu,
+            growth=np.asarray(growth, np.float64),
+            ridge=self.ridge,
+            norm_bound=self.norm_bound,
+            scale=np.asarray(power, np.float64),
+        )
+
+    def _policy(
+        self, oracle: Oracle | None, explorer: Explorer, units: int, training: dict[str, Any]
+    ) -> Policy:
+        settings = {"learning_rate": 0.01, "steps": 100, "learn_every": 50, **training}
+        names = ("learning_rate", "steps", "learn_every", "memory", "memory_size", "width")
+        for name in training:
+            checks.one_of(self.where, "a training option", name, names)
+        kind = checks.one_of(self.where, "width", settings.pop("width", "diagonal"), ("diagonal", "full"))
+        width = Diagonal() if kind == "diagonal" else Full()
+        model = neural(
+            Coefficients() if self.network == LINEAR else perceptron(width=units),
+            ridge=self.ridge if self.matrix == W else self.kappa * self.ridge,
+            row_scale=1.0,
+            loss="logistic",
+            penalty=2.0 * self.ridge,  # ours has a half in front
+            anchored=False,
+            reduction="mean",
+            weights="feedback" if self.matrix == W else "none",
+            dimension=EffectiveDimension(self.share, width),
+            **settings,
+        )
+        return Policy(
+            model=model,
+            width=width,
+            explorer=explorer,
+            chooser=chosen_by(self.where, oracle),
+            name=self.where,
+        )

@@ -1,0 +1,147 @@
+"""Neural logistic bandits as written: Algorithms 1 and 2 of Bae & Lee (2026), ICML, and appendix I.
+
+The network of the theorems, f = sqrt(m) W_L relu(...) with f = 0 at the start; gradients at theta_0; every
+round a fit from theta_0 to the summed loss + (m lambda_t / 2) |theta - theta_0|^2; full matrices
+
+    V_t = kappa lambda_t I + sum g g' / m,    W_t = lambda_t I + sum mu'(f(x_i; theta_i)) g g' / m
+
+with the lambda_t, iota_t, nu_t of equations 1 to 4, whose constants are arguments. Each round costs a
+factorization of a p x p matrix: small problems only. Theorems of Thompson sampling hold nu at its last value,
+nu_T; here it is that of the round.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import jax
+import numpy as np
+
+from superarm import checks
+from superarm.explorers import UCB, Responses, Thompson
+from superarm.models import EffectiveDimension, neural, perceptron
+from superarm.policies.parts import chosen_by
+from superarm.policy import Policy
+from superarm.types import Explorer, Oracle
+from superarm.widths import BernsteinRadius, BernsteinRidge, Full, Gram, bernstein
+from superarm.widths.bernstein import VARIANCE
+
+
+def neural_log_ucb_1_theory(oracle: Oracle | None = None, *, kappa: float, **constants: Any) -> Policy:
+    """Algorithm 1: mu(f(x; theta)) + R sqrt(kappa) nu_t ||g(x; theta_0) / sqrt(m)||_{V_t^-1}.
+
+    Args:
+        oracle: solves the offline problem over expected rewards; None to choose one arm.
+        kappa: 1 / the least variance of a reward.
+        constants: norm_bound (S), delta; units (m, 20), depth (L, 2), learning_rate (eta m, 0.01), steps
+            (J, 100); c1 (C_1, 1), c_radius (C_6 or C_7, 1); precision ("float32").
+
+    >>> import superarm
+    >>> superarm.neural_log_ucb_1_theory(kappa=10.0, norm_bound=1.0, delta=0.1).learn_every
+    1
+    """
+    where = "neural_log_ucb_1_theory"
+    kappa = checks.positive(where, "kappa", kappa)
+    theory = _Theory(where, oracle, kappa=kappa, weighted=False, **constants)
+    return theory.policy(UCB(radius=theory.radius(VARIANCE * np.sqrt(kappa)), link="logistic"))
+
+
+def neural_log_ucb_2_theory(oracle: Oracle | None = None, **constants: Any) -> Policy:
+    """Algorithm 2: g(x; theta_0)'(theta - theta_0) + nu_t ||g(x; theta_0) / sqrt(m)||_{W_t^-1}.
+
+    Arguments as in `neural_log_ucb_1_theory`, without kappa.
+
+    >>> import superarm
+    >>> superarm.neural_log_ucb_2_theory(norm_bound=1.0, delta=0.1).model.linearized
+    True
+    """
+    theory = _Theory("neural_log_ucb_2_theory", oracle, weighted=True, linearized=True, **constants)
+    return theory.policy(theory.through(UCB(radius=theory.radius(1.0))))
+
+
+def neural_log_ts_1_theory(oracle: Oracle | None = None, *, kappa: float, **constants: Any) -> Policy:
+    """Appendix I: draws around f(x; theta) with sd sqrt(kappa) nu_t ||g(x; theta_0) / sqrt(m)||_{V_t^-1}.
+
+    Arguments as in `neural_log_ucb_1_theory`.
+
+    >>> import superarm
+    >>> superarm.neural_log_ts_1_theory(kappa=10.0, norm_bound=1.0, delta=0.1).learn_every
+    1
+    """
+    where = "neural_log_ts_1_theory"
+    kappa = checks.positive(where, "kappa", kappa)
+    theory = _Theory(where, oracle, kappa=kappa, weighted=False, **constants)
+    return theory.policy(theory.through(Thompson(scale=theory.radius(np.sqrt(kappa)), joint=False)))
+
+
+def neural_log_ts_2_theory(oracle: Oracle | None = None, **constants: Any) -> Policy:
+    """Appendix I: draws around g(x; theta_0)'(theta - theta_0) with sd nu_t ||g / sqrt(m)||_{W_t^-1}.
+
+    Arguments as in `neural_log_ucb_1_theory`, without kappa.
+
+    >>> import superarm
+    >>> superarm.neural_log_ts_2_theory(norm_bound=1.0, delta=0.1).model.linearized
+    True
+    """
+    theory = _Theory("neural_log_ts_2_theory", oracle, weighted=True, linearized=True, **constants)
+    return theory.policy(theory.through(Thompson(scale=theory.radius(1.0), joint=False)))
+
+
+class _Theory:
+    """What the four share."""
+
+    def __init__(
+        self,
+        where: str,
+        oracle: Oracle | None,
+        *,
+        weighted: bool,
+        linearized: bool = False,
+        kappa: Any = 1.0,
+        norm_bound: float,
+        delta: float,
+        units: int = 20,
+        depth: int = 2,
+        learning_rate: float = 0.01,
+        steps: int = 100,
+        c1: float = 1.0,
+        c_radius: float = 1.0,
+        precision: str = "float32",
+    ) -> None:
+        self.where, self.oracle, self.chooser = where, oracle, chosen_by(where, oracle)
+        checks.positive(where, "norm_bound", norm_bound)
+        self.constants = bernstein(norm_bound=norm_bound, delta=delta, depth=depth, c1=c1)
+        self.c_radius = checks.positive(where, "c_radius", c_radius)
+        with jax.enable_x64(True):
+            share = np.asarray(VARIANCE / self.constants.first_ridge, np.float64)
+        network = perceptron(width=units, depth=depth, parametrization="ntk", precision=precision)
+        self.model = neural(
+            network,
+            ridge=BernsteinRidge(self.constants, np.asarray(kappa, np.float64)),
+            row_scale=1.0 / math.sqrt(units),
+            loss="logistic",
+            learning_rate=learning_rate,
+            penalty=BernsteinRidge(self.constants, np.float64(units)),
+            steps=steps,
+            restart=True,
+            weights="fit" if weighted else "none",
+            gradients="first",
+            linearized=linearized,
+            dimension=EffectiveDimension(share, Full()),
+        )
+
+    def radius(self, scale: Any) -> BernsteinRadius:
+        """Return nu_t times `scale`."""
+        scale = np.asarray(scale, np.float64)
+        return BernsteinRadius(self.constants, self.c_radius, scale, size=self.chooser.size)
+
+    def through(self, explorer: Explorer) -> Explorer:
+        """Return the explorer, on the scale of rewards where sets are chosen."""
+        return explorer if self.oracle is None else Responses(explorer, "logistic")
+
+    def policy(self, explorer: Explorer) -> Policy:
+        """Return the policy."""
+        return Policy(
+            model=self.model, width=Gram(), explorer=explorer, chooser=self.chooser, name=self.where
+        )
