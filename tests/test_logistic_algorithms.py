@@ -73,7 +73,7 @@ def normals_of(rounds, count):
         return np.asarray(jax.vmap(one)(round_keys(rounds)))
 
 
-def started(policy, rounds, seed=7):
+def started(policy, rounds, seed=2):  # of few units most draws leave some arms without a gradient: ties
     """The first state, and theta_0 as the transcription holds it."""
     state = policy.init(jax.random.key(seed), Spec(dim=DIM, num_arms=ARMS, capacity=rounds))
     first = state.fit.first if hasattr(state.fit, "first") else ()
@@ -120,7 +120,7 @@ def test_theory_form(method, depth, rounds):
         units=UNITS,
         depth=depth,
         precision="float64",
-        learning_rate=0.02,
+        learning_rate=0.006,
         steps=30,
         c_radius=1e-5,
         **constants,
@@ -135,7 +135,7 @@ def test_theory_form(method, depth, rounds):
         S=20.0,
         delta=0.2,
         kappa=6.0,
-        eta=0.02 / UNITS,
+        eta=0.006 / UNITS,
         steps=30,
         C1=0.3,
         C6=1e-5,
@@ -149,7 +149,7 @@ def test_theory_form(method, depth, rounds):
 def test_theory_form_with_weights_at_feedback():
     met = world(100)
     policy = superarm.neural_log_ucb_2_theory(
-        norm_bound=20.0, delta=0.2, units=UNITS, precision="float64", learning_rate=0.02, steps=30, c1=0.3
+        norm_bound=20.0, delta=0.2, units=UNITS, precision="float64", learning_rate=0.006, steps=30, c1=0.3
     )
     policy = replace(policy, model=replace(policy.model, weigh="feedback"))
     _, theta_0 = started(policy, 100)
@@ -161,7 +161,7 @@ def test_theory_form_with_weights_at_feedback():
         S=20.0,
         delta=0.2,
         kappa=1.0,
-        eta=0.02 / UNITS,
+        eta=0.006 / UNITS,
         steps=30,
         C1=0.3,
         weight_at="feedback",

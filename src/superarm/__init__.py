@@ -35,6 +35,7 @@ from superarm.policies import (
 )
 from superarm.policy import Policy
 from superarm.simulate import SimulationError, compare, simulate
+from superarm.tune import tune
 from superarm.types import Choice, Decision, Event, Spec, State
 from superarm.widths import bernstein, lemma1_radius, lemma7_radius, optimistic_draws, tail_bound
 
@@ -91,6 +92,7 @@ __all__ = [
     "simulate",
     "tail_bound",
     "top_k",
+    "tune",
     "types",
     "uniform",
 ]

@@ -1,4 +1,4 @@
-"""The command line: list, run, claims, report, demo.
+"""The command line: list, run, claims, report, tune, demo.
 
 Heavy imports wait until a command needs them, so that `--help` and `list` answer at once.
 """
@@ -229,6 +229,50 @@ def report_command(
     target = out or folders[0] / "index.html"
     target.write_text(build_page([(read_summary(path), path.parent) for path in paths]), encoding="utf-8")
     typer.echo(f"page: {target}")
+
+
+@app.command("tune")
+@guarded
+def tune_command(
+    name: Annotated[str, typer.Argument(metavar="ID", help="An experiment whose policies can be tuned.")],
+    policy: Annotated[str, typer.Option("--policy", metavar="LABEL", help="Which of its policies.")],
+    grid: Annotated[
+        list[str] | None,
+        typer.Option("--grid", metavar="NAME=NUMBERS", help="Values of a parameter, such as nu=0.01,0.1,1."),
+    ] = None,
+    scale: Annotated[str, typer.Option(help="smoke, quick or paper; its first setting is taken.")] = "quick",
+    rounds: Annotated[int | None, typer.Option(min=1, help="Rounds; the plan's unless given.")] = None,
+    seeds: Annotated[int, typer.Option(min=1, help="Seeds 1000, 1001, ...; no experiment reports them.")] = 5,
+    out: Annotated[Path, typer.Option("--out", help="The folder of all tunings.")] = Path("tuning"),
+    workers: Workers = None,
+    as_json: Json = False,
+) -> None:
+    """Find the best hyperparameters of a policy on a grid; parameters that are not named keep their values.
+
+    Below --out, a folder ID/LABEL has tuning.csv, tuning.json, tuning.png and tuning.svg. They are written
+    when all runs are finished; what is interrupted leaves nothing.
+    """
+    from superarm.experiments.tuning import parse_grid, tune_policy
+    from superarm.report.console import tuning_text
+
+    tuning, folder = tune_policy(
+        name,
+        policy,
+        parse_grid(grid or []),
+        scale=scale,
+        rounds=rounds,
+        seeds=seeds,
+        out=out,
+        workers=workers,
+        progress=True,
+    )
+    if as_json:
+        for point in json.loads(tuning.to_json())["points"]:
+            is_best = all(point[one] == value for one, value in tuning.best.items())
+            typer.echo(json.dumps({"id": name, "policy": policy} | point | {"best": is_best}))
+    else:
+        Console(soft_wrap=True).print(tuning_text(tuning), end="", highlight=False)
+        typer.echo(f"{name}, {policy}: written to {folder}")
 
 
 @app.command("demo")

@@ -7,6 +7,7 @@ from superarm.environments.classification import Classification, classification
 from superarm.environments.clicks import Clicks, PairClicks, clicks
 from superarm.environments.fixed_arms import FixedArms, fixed_arms
 from superarm.environments.linear import LinearScores, linear_scores
+from superarm.environments.logistic import LogisticScores, logistic_scores
 from superarm.environments.longest_path import LongestPath, longest_path
 from superarm.environments.scores import NonlinearScores, nonlinear_scores
 
@@ -18,6 +19,7 @@ __all__ = [
     "Clicks",
     "FixedArms",
     "LinearScores",
+    "LogisticScores",
     "LongestPath",
     "NonlinearScores",
     "PairClicks",
@@ -28,6 +30,7 @@ __all__ = [
     "clicks",
     "fixed_arms",
     "linear_scores",
+    "logistic_scores",
     "longest_path",
     "nonlinear_scores",
 ]

@@ -41,7 +41,7 @@ def open_bandit_log(
         data: of `superarm.datasets.load_open_bandit`.
         num_arms: K, from 2 to the number of items.
         user_dim: at most the rank of the users' one-hot matrix: 21 in the public sample.
-        item_dim: at most the rank of the items' matrix: 39 in the public sample.
+        item_dim: at most the rank of the items' matrix: 33 in the public sample.
         events: keep so many, drawn at random; None for all. The log holds events K d numbers of 8 bytes.
         seed: of ties, orders and kept events.
 

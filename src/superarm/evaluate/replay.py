@@ -112,15 +112,11 @@ class LoggedWorld:
 
     def offer(self, world: Any, key: Array) -> Offer:
         """Refuse: see `respond`."""
-        raise TypeError(
-            "logged_world: a log must not be wrapped in another environment, it answers as a whole"
-        )
+        raise TypeError(WRAPPED)
 
     def respond(self, world: Any, key: Array, offer: Offer, decision: Decision) -> Outcome:
         """Refuse: what would have come of other choices than the logged ones is not known."""
-        raise TypeError(
-            "logged_world: a log must not be wrapped in another environment, it answers as a whole"
-        )
+        raise TypeError(WRAPPED)
 
 
 def logged_world(log: Log, *, passes: int = 1) -> LoggedWorld:

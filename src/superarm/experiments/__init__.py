@@ -7,7 +7,15 @@ Importing this package loads neither JAX nor pandas; `runner` does.
 """
 
 from superarm.experiments.claims import Claim, Verdict
-from superarm.experiments.experiment import SCALES, Experiment, ExperimentError, Figure, Plan, Setting
+from superarm.experiments.experiment import (
+    SCALES,
+    Experiment,
+    ExperimentError,
+    Figure,
+    Plan,
+    Setting,
+    Tunable,
+)
 from superarm.experiments.registry import EXPERIMENTS, lookup, matching
 
 __all__ = [
@@ -19,6 +27,7 @@ __all__ = [
     "Figure",
     "Plan",
     "Setting",
+    "Tunable",
     "Verdict",
     "lookup",
     "matching",

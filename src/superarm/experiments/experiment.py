@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -51,11 +51,20 @@ class Setting:
 
     def __post_init__(self) -> None:
         """Refuse names that cannot name a file."""
-        for name in (self.name, *self.policies):
-            if not _NAME.fullmatch(name):
-                raise ExperimentError(
-                    f"Setting: a name must be letters, digits and . _ + - without '--', got {name!r}"
-                )
+        _require_names("Setting", self.name, *self.policies)
+
+
+@dataclass(frozen=True)
+class Tunable:
+    """A policy whose real hyperparameters `superarm tune` may choose.
+
+    Args:
+        build: function of the environment and, by keyword, of the parameters, that returns a policy.
+        grid: parameter -> values to try unless others are asked for.
+    """
+
+    build: Callable[..., Any]
+    grid: Mapping[str, Sequence[float]]
 
 
 @dataclass(frozen=True)
@@ -102,7 +111,8 @@ class Figure:
     """How an experiment is drawn.
 
     Args:
-        layout: "regret" (cumulative regret by round), "sweep" (total regret by x) or "return" (running mean
+        layout: "regret" (cumulative regret by round), "panels" (the same, one panel per setting), "reward"
+            (cumulative reward, one panel per setting), "sweep" (total regret by x) or "return" (running mean
             of the return by round, with the optimum's line).
         x_label: words of the horizontal axis.
         y_label: words of the vertical axis.
@@ -129,6 +139,7 @@ class Experiment:
         claims: what must come out.
         figure: how it is drawn.
         note: what a reader must know to judge the result; "" when there is nothing.
+        tunables: label -> policy that can be tuned, on the first setting of a plan.
     """
 
     id: str
@@ -139,3 +150,16 @@ class Experiment:
     figure: Figure
     note: str = ""
     scales: tuple[str, ...] = field(default=SCALES)
+    tunables: Mapping[str, Tunable] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Refuse labels that cannot name a folder."""
+        _require_names("Experiment", *self.tunables)
+
+
+def _require_names(where: str, *names: str) -> None:
+    for name in names:
+        if not _NAME.fullmatch(name):
+            raise ExperimentError(
+                f"{where}: a name must be letters, digits and . _ + - without '--', got {name!r}"
+            )

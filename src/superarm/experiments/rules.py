@@ -6,7 +6,8 @@ Comparisons are paired by seed, and intervals are two-sided at 95 %.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from itertools import pairwise, product
 
 import numpy as np
 from scipy.special import chdtri
@@ -78,6 +79,28 @@ def below(sentence: str, lower: Quantity, higher: Quantity, *, factor: float = 1
         return Finding(ratio.mean, _side(gap, 0.0), _words(ratio))
 
     return Claim(sentence, f"< {factor:g}", rule)
+
+
+def chain(sentence: str, *groups: Mapping[str, Quantity]) -> Claim:
+    """Claim that every mean of a group is below every mean of the next group, paired by seed.
+
+    Holds when all pairs do, fails when one is the other way round. The number measured is the largest ratio
+    of a pair, that of its weakest link.
+    """
+
+    def rule(runs: Runs) -> Finding:
+        links = []
+        for lower, higher in pairwise(groups):
+            for (low, first), (high, second) in product(lower.items(), higher.items()):
+                values = _paired(first(runs), second(runs))
+                gap, ratio = interval(values[0] - values[1]), ratio_interval(*values)
+                links.append((ratio.mean, _side(gap, 0.0), f"{low} against {high}, {_words(ratio)}"))
+        worst = max(links)
+        answers = {answer for _, answer, _ in links}
+        verdict: Answer = "fails" if "fails" in answers else "open" if "open" in answers else "holds"
+        return Finding(worst[0], verdict, worst[2])
+
+    return Claim(sentence, "< 1", rule)
 
 
 def not_worse(sentence: str, candidate: Quantity, reference: Quantity, *, limit: float = NOT_WORSE) -> Claim:

@@ -62,8 +62,8 @@ def neural_log_ucb_1(
         kappa: 1 / the least variance of a reward.
         norm_bound: S.
         units: m, hidden units.
-        training: learning_rate (0.01), steps (100), learn_every (50), memory ("all"), memory_size, and
-            width, "diagonal" or "full".
+        training: learning_rate (0.01), optimizer ("gd"), steps (100), learn_every (50), memory ("all"),
+            memory_size, and width, "diagonal" or "full".
 
     >>> import superarm
     >>> superarm.neural_log_ucb_1(nu=0.1, ridge=10.0).learn_every
@@ -260,7 +260,7 @@ class _Recipe:
         self, oracle: Oracle | None, explorer: Explorer, units: int, training: dict[str, Any]
     ) -> Policy:
         settings = {"learning_rate": 0.01, "steps": 100, "learn_every": 50, **training}
-        names = ("learning_rate", "steps", "learn_every", "memory", "memory_size", "width")
+        names = ("learning_rate", "optimizer", "steps", "learn_every", "memory", "memory_size", "width")
         for name in training:
             checks.one_of(self.where, "a training option", name, names)
         kind = checks.one_of(self.where, "width", settings.pop("width", "diagonal"), ("diagonal", "full"))

@@ -1,4 +1,4 @@
-"""What the command line shows: the claims, with their verdicts."""
+"""What the command line shows: the claims with their verdicts, and the points of a grid."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from superarm.experiments.summary import Summary
+    from superarm.tune import Tuning
 
 COLOURS = {"holds": "green", "fails": "red", "open": "yellow"}
 
@@ -33,3 +34,17 @@ def measured_words(claim: Verdict) -> str:
     if claim.measured is None:
         return claim.detail
     return f"measured {number(claim.measured)}, {claim.detail}"
+
+
+def tuning_text(tuning: Tuning) -> Text:
+    """Return a line a point, in the order of the grid, with the best one marked."""
+    text, means = Text(), tuning.means()
+    best = tuning.best
+    for row in means.to_dict(orient="records"):
+        point = {name: row[name] for name in tuning.grid}
+        mark = "best" if point == best else ""
+        text.append(f"  {mark:<6}", style="green")
+        text.append("  ".join(f"{name} {value:<8g}" for name, value in point.items()))
+        spread = f"95 % {number(row['regret_low'])} to {number(row['regret_high'])}"
+        text.append(f"  regret {number(row['regret'])}, {spread}\n")
+    return text

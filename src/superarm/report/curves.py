@@ -35,6 +35,7 @@ STYLE: Any = {
     "legend.frameon": False,
     "svg.hashsalt": "superarm",  # the same figure is the same file
 }
+PANELS = {"panels": "regret", "reward": "reward"}  # layout -> column
 MAX_POINTS = 500  # per curve: more cannot be seen, and swell the SVG
 
 
@@ -53,7 +54,7 @@ def plot(
         title: above the axes.
         lines: label -> function of the round, drawn beside the curves: a theorem's bound, for instance.
     """
-    with _blank(title) as (figure, axes):
+    with blank(title) as (figure, axes):
         for index, (policy, rows) in enumerate(table.groupby("policy", sort=False)):
             _curve(axes, _wide(rows, column).cumsum(), str(policy), index)
         rounds = np.unique(np.linspace(1, table["round"].max(), 200).astype(int))
@@ -66,7 +67,9 @@ def plot(
 
 def draw(layout: Layout, runs: Runs, *, title: str = "", note: str = "") -> Figure:
     """Draw an experiment as its paper does; `note` stands below, in small print."""
-    with _blank(title, note) as (figure, axes):
+    if layout.layout in PANELS:
+        return _panels(layout, runs, PANELS[layout.layout], title, note)
+    with blank(title, note) as (figure, axes):
         {"regret": _regret, "sweep": _sweep, "return": _return}[layout.layout](axes, runs)
         axes.set_xscale("log" if layout.log_x else "linear")
         axes.set_yscale("log" if layout.log_y else "linear")
@@ -81,8 +84,33 @@ def save(figure: Figure, path: Path) -> None:
         figure.savefig(path.with_suffix(".svg"), metadata={"Date": None})
 
 
+def _panels(layout: Layout, runs: Runs, column: str, title: str, note: str) -> Figure:
+    """Cumulative `column` by round, one panel per setting, with one legend."""
+    settings = list(runs.table["setting"].unique())
+    columns = min(3, len(settings))
+    rows = -(-len(settings) // columns)
+    with mpl.rc_context(STYLE):
+        figure = Figure(figsize=(1.2 + 3.6 * columns, 1.4 + 2.8 * rows), layout="constrained")
+        FigureCanvasAgg(figure)
+        for place, setting in enumerate(settings):
+            axes = figure.add_subplot(rows, columns, place + 1)
+            inside = runs.table[runs.table["setting"] == setting]
+            for index, (policy, one) in enumerate(inside.groupby("policy", sort=False)):
+                _curve(axes, _wide(one, column).cumsum(), str(policy), index)
+            axes.set_title(setting, fontsize=10.0)
+            axes.set_ylim(bottom=0.0)
+            axes.set_xlabel(layout.x_label)
+            axes.set_ylabel(layout.y_label)
+        handles, labels = axes.get_legend_handles_labels()
+        figure.legend(handles, labels, loc="outside right upper")
+        figure.suptitle(title, fontsize=11.0, x=0.01, ha="left")
+        if note:
+            figure.supxlabel(note, fontsize=7.0, color="#555555", wrap=True)
+    return figure
+
+
 @contextmanager
-def _blank(title: str, note: str = "") -> Iterator[tuple[Figure, Axes]]:
+def blank(title: str, note: str = "") -> Iterator[tuple[Figure, Axes]]:
     """Yield an empty figure and its axes. No window system is asked, and no global state is left."""
     with mpl.rc_context(STYLE):
         figure = Figure(figsize=(7.0, 4.6), layout="constrained")

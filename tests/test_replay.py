@@ -1,0 +1,350 @@
+"""Replay of a log, against a plain loop over its events."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, replace
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pandas as pd
+import pytest
+
+import superarm
+from superarm import anytime, rollout
+from superarm.choosers import Best
+from superarm.environments import fixed_arms
+from superarm.evaluate import event_log, logged_world, replay
+from superarm.policy import Policy
+from superarm.precision import FLOAT
+from superarm.types import Event, State, pytree, static
+
+COLUMNS = ["seed", "round", "regret", "realized_regret", "reward", "value", "best", "seconds", "items"]
+
+
+def made_log(events: int = 300, num_arms: int = 3, dim: int = 2, seed: int = 0):
+    """Uniform choices; the reward is the first feature, and tells events apart."""
+    rng = np.random.default_rng(seed)
+    contexts = rng.normal(size=(events, num_arms, dim))
+    actions = rng.integers(num_arms, size=events)
+    return event_log(contexts, actions, contexts[np.arange(events), actions, 0])
+
+
+# Parts that show what a policy is told
+
+
+@pytree
+@dataclass(frozen=True)
+class Seen:
+    """Beliefs: the fit's mean reward per arm, and how many events are recorded."""
+
+    mean: jax.Array
+    recorded: jax.Array
+
+
+@pytree
+@dataclass(frozen=True)
+class SlowMeans:
+    """A model whose fit is what was recorded when it last learned: when it learns shows in its choices."""
+
+    num_arms: int = static()
+    learn_every: int = static()
+
+    def check(self, spec, width):
+        pass
+
+    def init(self, key, spec, width):
+        zeros = jnp.zeros(self.num_arms, FLOAT)
+        return State(record=(zeros, zeros), fit=zeros)
+
+    def beliefs(self, state, contexts, width):
+        return Seen(mean=state.fit, recorded=state.record[0].sum())
+
+    def observe(self, state, key, event, width):
+        counts, sums = state.record
+        return counts.at[event.items[0]].add(1.0), sums.at[event.items[0]].add(event.feedback[0])
+
+    def learn(self, state, key, width):
+        counts, sums = state.record
+        return sums / jnp.maximum(counts, 1.0) + 0.1 * jax.random.normal(key, counts.shape, FLOAT)
+
+
+@pytree
+@dataclass(frozen=True)
+class Noisy:
+    """Mean and noise, so that all arms are tried."""
+
+    def scores(self, key, beliefs, count):
+        return beliefs.mean + jax.random.normal(key, beliefs.mean.shape, FLOAT)
+
+
+@pytree
+@dataclass(frozen=True)
+class Turns:
+    """Arm count mod n; NaN from the event `broken` on, and where events recorded are not those counted."""
+
+    broken: int = static(default=10**6)
+
+    def scores(self, key, beliefs, count):
+        arms = jnp.arange(beliefs.mean.size)
+        chosen = (arms == count % beliefs.mean.size).astype(FLOAT)
+        sound = (count < self.broken) & (beliefs.recorded == count.astype(FLOAT))
+        return jnp.where(sound, chosen, jnp.nan)
+
+
+def slow_policy(explorer=None, learn_every: int = 7, num_arms: int = 3) -> Policy:
+    model = SlowMeans(num_arms=num_arms, learn_every=learn_every)
+    return Policy(model=model, width=None, explorer=explorer or Noisy(), chooser=Best(), name="slow")
+
+
+def plain_replay(policy, log, *, accepted: int, seed: int, passes: int):
+    """Li et al. (2011) in a plain loop: the events accepted, their rewards, and how many were offered."""
+    with jax.enable_x64(True):
+        keys = rollout._keys(seed)
+        select, observe, learn = jax.jit(policy.select), jax.jit(policy.observe), jax.jit(policy.learn)
+        state = policy.init(keys.init, replace(log.spec, capacity=accepted))
+        size, offered, found = len(log.rewards), 0, []
+        for number in range(passes):
+            order = jax.random.permutation(jax.random.fold_in(keys.world, number), size)
+            for event in np.asarray(order):
+                key_select, key_observe = jax.random.split(jax.random.fold_in(keys.policy, offered))
+                offered += 1
+                decision = select(state, key_select, log.contexts[event], len(found))
+                if int(decision.items[0]) != log.actions[event]:
+                    continue
+                met = Event(
+                    items=decision.items,
+                    features=decision.features,
+                    feedback=jnp.array([log.rewards[event]]),
+                    observed=jnp.ones(1, bool),
+                    memo=decision.memo,
+                )
+                state = observe(state, key_observe, met)
+                found.append(int(event))
+                if policy.learn_every and len(found) % policy.learn_every == 0:
+                    state = replace(state, fit=learn(state, jax.random.fold_in(keys.learn, len(found))))
+                if len(found) == accepted:
+                    return found, offered
+    return found, offered
+
+
+@pytest.mark.parametrize(
+    ("policy", "accepted", "passes"),
+    [
+        (superarm.lin_ts(), 80, 1),
+        (superarm.lin_ucb(), 90, 1),
+        (slow_policy(), 90, 1),
+        (slow_policy(learn_every=100), 230, 3),
+        (superarm.uniform(), 150, 2),
+    ],
+    ids=lambda value: getattr(value, "name", str(value)),
+)
+def test_replay_is_the_plain_loop(policy, accepted, passes):
+    log = made_log()
+    table = replay(policy, log, accepted=accepted, seed=5, passes=passes)
+    events, offered = plain_replay(policy, log, accepted=accepted, seed=5, passes=passes)
+    assert len(events) == accepted
+    np.testing.assert_array_equal(table["reward"], np.asarray(log.rewards)[events])
+    np.testing.assert_array_equal(np.concatenate(table["items"].to_list()), np.asarray(log.actions)[events])
+    assert table["round"].tolist() == list(range(1, accepted + 1))
+    assert table.attrs["offered"] == offered
+    assert not table.attrs["log_ended"]
+    assert set(table["seed"]) == {5}
+
+
+def test_the_table_is_that_of_a_run():
+    table = replay(superarm.lin_ucb(), made_log(), accepted=20, seed=1)
+    assert table.columns.tolist() == COLUMNS
+    assert table[["regret", "realized_regret", "value", "best"]].isna().all(axis=None)
+    assert (table["seconds"] > 0).all()
+    assert set(table.attrs) == {"compile_seconds", "refused_fits", "offered", "log_ended"}
+    again = replay(superarm.lin_ucb(), made_log(), accepted=20, seed=1)
+    pd.testing.assert_frame_equal(table.drop(columns="seconds"), again.drop(columns="seconds"))
+    assert again.attrs["compile_seconds"] == 0.0
+    other = replay(superarm.lin_ucb(), made_log(), accepted=20, seed=2)
+    assert other.attrs["compile_seconds"] == 0.0
+    assert other["reward"].tolist() != table["reward"].tolist()
+
+
+def test_count_is_the_number_of_accepted_events():
+    table = replay(slow_policy(Turns()), made_log(), accepted=60)
+    assert np.concatenate(table["items"].to_list()).tolist() == [0, 1, 2] * 20
+
+
+def test_an_unsound_decision_stops_the_run():
+    with pytest.raises(superarm.SimulationError, match="slow: round 41 of seed 3 gave no sound decision"):
+        replay(slow_policy(Turns(broken=40), learn_every=1000), made_log(), accepted=60, seed=3)
+
+
+@pytest.mark.parametrize("passes", [1, 2])
+def test_an_event_is_used_once_per_pass_and_a_log_that_ends_is_said(passes):
+    log = made_log(events=130)
+    words = rf"replay: the log ended after {130 * passes} events, of which \d+ were accepted; ask for fewer"
+    with pytest.warns(RuntimeWarning, match=words) as told:
+        table = replay(superarm.uniform(), log, accepted=1000, passes=passes)
+    assert len(told) == 1
+    assert table.attrs["offered"] == 130 * passes
+    assert table.attrs["log_ended"]
+    assert f"of which {len(table)} were" in str(told[0].message)
+    assert len(table) == pytest.approx(130 * passes / 3, abs=25)
+    times = table["reward"].value_counts()
+    assert times.max() == (1 if passes == 1 else 2)
+    assert set(table["reward"]) <= set(np.asarray(log.rewards))
+
+
+def test_a_log_that_ends_with_the_last_event_asked_for_is_enough():
+    log = event_log(np.ones((70, 1, 1)), np.zeros(70, int), np.arange(70.0))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        table = replay(superarm.lin_ucb(), log, accepted=70)
+    assert sorted(table["reward"]) == list(range(70))
+    assert not table.attrs["log_ended"]
+    with pytest.warns(RuntimeWarning, match="of which 70 were accepted"):
+        assert len(replay(superarm.lin_ucb(), log, accepted=71)) == 70
+
+
+def test_a_policy_that_never_agrees_leaves_an_empty_table():
+    log = made_log(events=40)
+    never = event_log(log.contexts, np.full(40, 2), log.rewards)
+    with pytest.warns(RuntimeWarning, match="ended after 40 events, of which 0 were accepted"):
+        table = replay(slow_policy(Turns()), never, accepted=5)
+    assert table.columns.tolist() == COLUMNS
+    assert len(table) == 0
+    assert table.attrs["offered"] == 40
+
+
+def test_replay_is_unbiased():
+    """A policy's mean reward is its value, found from rewards that the log does not tell it."""
+    rng = np.random.default_rng(7)
+    events, num_arms = 12_000, 3
+    contexts = rng.normal(size=(events, num_arms, 2))
+    everything = contexts[:, :, 0] + np.arange(num_arms) + rng.normal(size=(events, num_arms))
+    actions = rng.integers(num_arms, size=events)
+    log = event_log(contexts, actions, everything[np.arange(events), actions])
+    chance = replay(superarm.uniform(), log, accepted=3500, seed=0)
+    assert chance["reward"].mean() == pytest.approx(everything.mean(), abs=5 * everything.std() / 3500**0.5)
+    assert chance.attrs["offered"] == pytest.approx(3 * 3500, rel=0.05)
+    share = np.bincount(np.concatenate(chance["items"].to_list()), minlength=3) / 3500
+    np.testing.assert_allclose(share, 1 / 3, atol=5 * (2 / 9 / 3500) ** 0.5)
+    # The policy that takes the larger first feature; it cannot learn.
+    greedy = Policy(model=Shown(), width=None, explorer=First(), chooser=Best(), name="first")
+    best = everything[np.arange(events), contexts[:, :, 0].argmax(axis=1)]
+    table = replay(greedy, log, accepted=3500, seed=1)
+    assert table["reward"].mean() == pytest.approx(best.mean(), abs=5 * best.std() / 3500**0.5)
+    assert abs(best.mean() - everything.mean()) > 10 * best.std() / 3500**0.5  # the two differ
+
+
+@pytree
+@dataclass(frozen=True)
+class Shown:
+    """A model that believes the first feature, and learns nothing."""
+
+    learn_every = None
+
+    def check(self, spec, width):
+        pass
+
+    def init(self, key, spec, width):
+        return State(record=(), fit=())
+
+    def beliefs(self, state, contexts, width):
+        return Seen(mean=contexts[:, 0], recorded=jnp.zeros(()))
+
+    def observe(self, state, key, event, width):
+        return ()
+
+
+@pytree
+@dataclass(frozen=True)
+class First:
+    """The mean as it is."""
+
+    def scores(self, key, beliefs, count):
+        return beliefs.mean
+
+
+def test_rows_sum_their_events():
+    fine = replay(superarm.uniform(), made_log(), accepted=70)
+    coarse = replay(superarm.uniform(), made_log(), accepted=70, record_every=30)
+    assert coarse["round"].tolist() == [30, 60, 70]
+    np.testing.assert_allclose(
+        coarse["reward"], [fine["reward"][a:b].sum() for a, b in [(0, 30), (30, 60), (60, 70)]]
+    )
+    assert "items" not in coarse
+
+
+def test_compare_replays_a_log():
+    log = made_log()
+    policies = {"slow": slow_policy(), "learns": superarm.lin_ucb(), "chance": superarm.uniform()}
+    result = superarm.compare(policies, logged_world(log, passes=2), rounds=120, seeds=2, workers=0)
+    alone = replay(policies["slow"], log, accepted=120, seed=1, passes=2)
+    rows = result.table.query("policy == 'slow' and seed == 1")
+    assert rows["reward"].tolist() == alone["reward"].tolist()
+    assert result.finals()["regret"].isna().all()  # not 0
+    finals = result.finals()["reward"]
+    assert finals["learns"] > finals["chance"] + 40
+
+
+def test_a_growing_policy_goes_on_in_the_log():
+    log = made_log(events=400)
+    grown = anytime.doubling(lambda epoch: superarm.lin_ucb(radius=2.0**-epoch), period=20)
+    table = replay(grown, log, accepted=110)
+    assert len(table) == 110
+    assert table["reward"].is_unique
+
+
+def test_what_a_log_cannot_do_is_said():
+    world = logged_world(made_log())
+    with pytest.raises(
+        ValueError, match=r"replay: policy must choose one arm, .*, got comb_lin_ucb with sets of 2"
+    ):
+        replay(superarm.comb_lin_ucb(superarm.top_k(2)), made_log(), accepted=5)
+    with pytest.raises(TypeError, match="logged_world: a log must not be put into another environment"):
+        superarm.simulate(superarm.lin_ucb(), fixed_arms(world), rounds=5, seeds=1, workers=0)
+    with pytest.raises(TypeError, match="logged_world: a log must not be put into another environment"):
+        world.respond(None, None, None, None)
+    with pytest.raises(TypeError, match=r"logged_world: log must have contexts, .*, got list"):
+        logged_world([1])
+    with pytest.raises(TypeError, match="replay: policy must have epochs, check, got str"):
+        replay("lin_ucb", made_log(), accepted=5)
+    for name in ("accepted", "passes"):
+        with pytest.raises(ValueError, match=f"{name} must be >= 1, got 0"):
+            replay(superarm.lin_ucb(), made_log(), **({"accepted": 5} | {name: 0}))
+
+
+ZEROS = np.zeros((2, 3, 1))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options", "kind", "message"),
+    [
+        (
+            (np.zeros((2, 3)), [0, 1], [0, 1]),
+            {},
+            ValueError,
+            r"contexts must have shape \(any, any, any\), got \(2, 3\)",
+        ),
+        ((np.zeros((0, 3, 1)), [], []), {}, ValueError, r"contexts must not be empty, got shape \(0, 3, 1\)"),
+        (
+            (ZEROS + np.inf, [0, 1], [0, 1]),
+            {},
+            ValueError,
+            r"contexts must be finite, got inf at \(0, 0, 0\)",
+        ),
+        ((ZEROS, [0, 1, 2], [0, 1]), {}, ValueError, r"actions must have shape \(2,\), got \(3,\)"),
+        ((ZEROS, [0.0, 1.0], [0, 1]), {}, TypeError, "actions must be whole numbers, got dtype float64"),
+        ((ZEROS, [0, 3], [0, 1]), {}, ValueError, "actions must be between 0 and 2, got 3 at 1"),
+        ((ZEROS, [-1, 0], [0, 1]), {}, ValueError, "actions must be between 0 and 2, got -1 at 0"),
+        ((ZEROS, [0, 1], [0]), {}, ValueError, r"rewards must have shape \(2\), got \(1,\)"),
+        ((ZEROS, [0, 1], [0, np.nan]), {}, ValueError, r"rewards must be finite, got nan at \(1,\)"),
+        ((ZEROS, [0, 1], [0, 0.5]), {"binary": True}, ValueError, "rewards must be 0 or 1, got 0.5 at 1"),
+    ],
+)
+def test_a_malformed_log_is_said_in_one_sentence(arguments, options, kind, message):
+    with pytest.raises(kind, match=rf"^event_log: {message}$"):
+        event_log(*arguments, **options)
+
+
+def test_rewards_that_are_not_binary_are_fine_unless_asked():
+    assert event_log(ZEROS, [0, 1], [0, 0.5]).rewards.tolist() == [0.0, 0.5]
