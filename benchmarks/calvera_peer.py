@@ -52,7 +52,7 @@ side after the other.
 
 def section() -> str:
     """Measure few and many arms."""
-    python = _environment()
+    python = environment()
     return HEAD + "\n".join(row(python, arms) for arms in (10, 50)) + "\n"
 
 
@@ -93,7 +93,7 @@ def row(python: Path, arms: int) -> str:
     )
 
 
-def _environment() -> Path:
+def environment() -> Path:
     """Return the interpreter of calvera's own environment, made at the first call."""
     python = Path(os.environ.get("SUPERARM_CALVERA_PYTHON", HOME / "bin" / "python"))
     if not python.exists():

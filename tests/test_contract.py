@@ -73,7 +73,67 @@ SCALE_BAD = (
 )
 SET_BAD = (({"oracle": 3}, "oracle must have native, size, factor, check, solve, got int"),)
 
+BOUNDS_BAD = (
+    ({"kappa": 0.0}, "kappa must be > 0, got 0.0"),
+    ({"norm_bound": -1.0}, "norm_bound must be > 0, got -1.0"),
+)
+LOG_BAD = (
+    *BOUNDS_BAD,
+    *SET_BAD,
+    ({"nu": -0.1}, "nu must be >= 0, got -0.1"),
+    ({"ridge": 0.0}, "ridge must be > 0, got 0.0"),
+    ({"width": "wide"}, "width must be one of 'diagonal', 'full', got 'wide'"),
+    (
+        {"speed": 2},
+        "a training option must be one of 'learning_rate', 'optimizer', 'steps', 'learn_every', 'memory', "
+        "'memory_size', 'width', got 'speed'",
+    ),
+)
+
+
+def logistic_row(build, **settings):
+    """A preset of bae2026's experiments, small; half of them choose sets."""
+    small = {"nu": 0.01, "ridge": 0.1, "learning_rate": 0.5, "steps": 20, "learn_every": 5, **settings}
+    return Row(lambda **kw: build(**{**small, **kw}), binary=True, bad=LOG_BAD)
+
+
+def theory_row(build, **constants):
+    """A preset of bae2026's algorithms as written, small; its radius is shrunk to that of a short run."""
+    small = {"norm_bound": 10.0, "delta": 0.1, "units": 6, "steps": 20, "c1": 0.1, "c_radius": 1e-5}
+    bad = (*SET_BAD, BOUNDS_BAD[1], *(BOUNDS_BAD[:1] if "kappa" in constants else ()))
+    return Row(lambda **kw: build(**{**small, **constants, **kw}), learns=False, bad=bad)
+
+
 ROWS = {
+    "neural_log_ucb_1": logistic_row(policies.neural_log_ucb_1, units=8),
+    "neural_log_ucb_2": logistic_row(policies.neural_log_ucb_2, units=8, oracle=SET),
+    "neural_log_ts_1": logistic_row(policies.neural_log_ts_1, units=8, oracle=SET),
+    "neural_log_ts_2": logistic_row(policies.neural_log_ts_2, units=8),
+    "ncbf_ucb": logistic_row(policies.ncbf_ucb, units=8, oracle=SET),
+    "logistic_ucb_1": logistic_row(policies.logistic_ucb_1),
+    "ada_ofu_ecolog": logistic_row(policies.ada_ofu_ecolog, oracle=SET),
+    "neural_log_ucb_1_theory": theory_row(policies.neural_log_ucb_1_theory, kappa=5.0),
+    "neural_log_ucb_2_theory": theory_row(policies.neural_log_ucb_2_theory, oracle=SET),
+    "neural_log_ts_1_theory": theory_row(policies.neural_log_ts_1_theory, kappa=5.0, oracle=SET),
+    "neural_log_ts_2_theory": theory_row(policies.neural_log_ts_2_theory),
+    "glm_ucb": Row(
+        lambda **kw: policies.glm_ucb(**{"oracle": SET, "radius": 0.1, **kw}),
+        binary=True,
+        bad=(*SET_BAD, LINEAR_BAD[-1], ({"radius": -1}, "radius must be >= 0, got -1")),
+    ),
+    "logistic_ts": Row(
+        policies.logistic_ts, binary=True, bad=(*SET_BAD, *SCALE_BAD, LINEAR_BAD[-1])
+    ),
+    "logistic_ucb_1_original": Row(
+        lambda **kw: policies.logistic_ucb_1_original(**{"dim": 4, "radius": 0.5, **kw}),
+        binary=True,
+        bad=(*SET_BAD, ({"dim": 0}, "dim must be >= 1, got 0")),
+    ),
+    "ecolog": Row(
+        lambda **kw: policies.ecolog(**{"oracle": SET, "radius": 0.3, **kw}),
+        binary=True,
+        bad=(*SET_BAD, BOUNDS_BAD[1], LINEAR_BAD[-1], ({"ridge": 0.0}, "ridge must be > 0, got 0.0")),
+    ),
     "cn_ucb": Row(
         lambda **kw: policies.cn_ucb(**{"oracle": SET, "model": windowed(), "radius": 0.3, **kw}),
         bad=(
@@ -226,7 +286,13 @@ def test_state_keeps_shapes_and_types_and_is_double(row):
         assert str(new.dtype) in {"float64", "int64", "bool"} | singles
 
 
-SLOW_STEPS = {"cn_ucb", "neural_ucb", "neural_ts"}  # step by step they compile for long, as cn_ts does
+# Step by step networks compile for long: one of each family is enough.
+SLOW_STEPS = {"cn_ucb", "neural_ucb", "neural_ts", "ncbf_ucb", "neural_log_ucb_1", "neural_log_ts_1"} | {
+    "neural_log_ts_2",
+    "neural_log_ucb_1_theory",
+    "neural_log_ts_1_theory",
+    "neural_log_ts_2_theory",
+}
 
 
 @pytest.mark.parametrize("name", sorted(set(ROWS) - SLOW_STEPS))

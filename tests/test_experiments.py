@@ -16,6 +16,7 @@ from superarm.experiments.runs import Runs, interval, per_round, ratio_interval,
 from superarm.experiments.store import Cell, Origin, Store
 from superarm.experiments.summary import MAX_BYTES, find_summaries, read_summary
 from superarm.experiments.wen2015 import catalogues
+from superarm.report.curves import draw
 from superarm.simulate import SimulationError
 
 NUMBERS = ["regret", "realized_regret", "reward", "value", "best"]
@@ -74,6 +75,10 @@ def test_ids_are_the_papers():
         "hwang2023/cosine",
         "hwang2023/dim-40",
         "hwang2023/dim-120",
+        *(f"bae2026/h{number}" for number in range(1, 7)),
+        *(f"bae2026/dimension-{level}" for level in ("low", "middle", "high")),
+        *(f"bae2026/{name}" for name in ("mnist", "mushroom", "shuttle", "magic", "banknote", "phoneme")),
+        "bae2026/open-bandit",
     ]
 
 
@@ -692,3 +697,62 @@ def test_the_real_catalogues_are_built_from_their_loaders(monkeypatch):
     lastfm = plan_of("wen2015/lastfm", "paper").settings[0].environment()
     assert (adult.oracle.size, lastfm.oracle.size) == (100, 10)
     assert adult.spec.num_arms == lastfm.spec.num_arms == 400
+
+
+# --- orders of several policies, and panels ---
+
+
+def chained(**regrets):
+    runs = runs_of({("one", label): one_round(values) for label, values in regrets.items()})
+    groups = [{label: total("one", label)} for label in regrets]
+    return verdict(rules.chain("in order", *groups), runs)
+
+
+def test_a_chain_holds_when_every_link_does():
+    found = chained(a=[1.0, 1.1, 0.9], b=[2.0, 2.1, 1.9], c=[8.0, 8.2, 7.9])
+    assert found.verdict == "holds"
+    assert found.measured == pytest.approx(0.5)
+    assert found.detail.startswith("a against b, 95 %")
+
+
+def test_a_chain_fails_when_one_link_is_the_other_way_round():
+    found = chained(a=[1.0, 1.1, 0.9], b=[8.0, 8.1, 7.9], c=[2.0, 2.2, 1.9])
+    assert found.verdict == "fails"
+    assert found.detail.startswith("b against c")
+
+
+def test_a_chain_is_open_when_a_link_is_not_sure():
+    assert chained(a=[1.0, 3.0, 2.0], b=[2.0, 1.0, 3.1], c=[8.0, 8.2, 7.9]).verdict == "open"
+    assert chained(a=[0.0, 0.0], b=[0.0, 0.0]).verdict == "open"
+
+
+def test_a_chain_compares_all_of_a_group():
+    runs = runs_of(
+        {
+            ("one", label): one_round([value, value + 0.1])
+            for label, value in (("a", 1.0), ("b", 3.0), ("c", 2.0))
+        }
+    )
+    claim = rules.chain(
+        "a and b below c", {"a": total("one", "a"), "b": total("one", "b")}, {"c": total("one", "c")}
+    )
+    assert verdict(claim, runs).verdict == "fails"
+
+
+def test_no_regret_on_either_side_leaves_a_claim_open():
+    runs = runs_of({("one", "a"): one_round([0.0, 0.0]), ("one", "b"): one_round([0.0, 0.0])})
+    found = verdict(rules.not_worse("a is no worse", total("one", "a"), total("one", "b")), runs)
+    assert (found.verdict, found.detail, found.measured) == ("open", "both are 0", None)
+
+
+@pytest.mark.parametrize(("layout", "height"), [("panels", 6.0), ("reward", 9.0)])
+def test_panels_draw_one_setting_each(layout, height):
+    runs = runs_of(
+        {(setting, policy): [[1.0, 2.0, 3.0]] for setting in ("s1", "s2") for policy in ("a", "b")}
+    )
+    figure = draw(Figure(layout, "round", "sum"), runs, title="both")
+    assert [axes.get_title() for axes in figure.axes] == ["s1", "s2"]
+    for axes in figure.axes:
+        assert [line.get_label() for line in axes.lines] == ["a", "b"]
+        assert axes.lines[0].get_ydata()[-1] == height
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["a", "b"]

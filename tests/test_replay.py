@@ -45,6 +45,15 @@ class Seen:
 
 @pytree
 @dataclass(frozen=True)
+class Fit:
+    """A mean per arm; `failures` counts the fits, so that the table's attrs tell them."""
+
+    mean: jax.Array
+    failures: jax.Array
+
+
+@pytree
+@dataclass(frozen=True)
 class SlowMeans:
     """A model whose fit is what was recorded when it last learned: when it learns shows in its choices."""
 
@@ -56,18 +65,20 @@ class SlowMeans:
 
     def init(self, key, spec, width):
         zeros = jnp.zeros(self.num_arms, FLOAT)
-        return State(record=(zeros, zeros), fit=zeros)
+        return State(record=(zeros, zeros), fit=Fit(mean=zeros, failures=jnp.zeros((), jnp.int32)))
 
     def beliefs(self, state, contexts, width):
-        return Seen(mean=state.fit, recorded=state.record[0].sum())
+        return Seen(mean=state.fit.mean, recorded=state.record[0].sum())
 
     def observe(self, state, key, event, width):
         counts, sums = state.record
-        return counts.at[event.items[0]].add(1.0), sums.at[event.items[0]].add(event.feedback[0])
+        told = event.feedback[0] + jax.random.normal(key, (), FLOAT)
+        return counts.at[event.items[0]].add(1.0), sums.at[event.items[0]].add(told)
 
     def learn(self, state, key, width):
         counts, sums = state.record
-        return sums / jnp.maximum(counts, 1.0) + 0.1 * jax.random.normal(key, counts.shape, FLOAT)
+        noise = 0.1 * jax.random.normal(key, counts.shape, FLOAT)
+        return Fit(mean=sums / jnp.maximum(counts, 1.0) + noise, failures=state.fit.failures + 1)
 
 
 @pytree
@@ -151,6 +162,8 @@ def test_replay_is_the_plain_loop(policy, accepted, passes):
     assert table.attrs["offered"] == offered
     assert not table.attrs["log_ended"]
     assert set(table["seed"]) == {5}
+    if policy.learn_every:
+        assert table.attrs["refused_fits"] == accepted // policy.learn_every
 
 
 def test_the_table_is_that_of_a_run():
@@ -175,6 +188,26 @@ def test_count_is_the_number_of_accepted_events():
 def test_an_unsound_decision_stops_the_run():
     with pytest.raises(superarm.SimulationError, match="slow: round 41 of seed 3 gave no sound decision"):
         replay(slow_policy(Turns(broken=40), learn_every=1000), made_log(), accepted=60, seed=3)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_an_unsound_decision_stops_the_run_whatever_the_log_chose(seed):
+    """The choice is then any arm, which seldom is the logged one."""
+    made = made_log()
+    contexts = np.array(made.contexts)
+    contexts[::30, 1, 0] = -100.0
+    log = event_log(contexts, made.actions, made.rewards)
+    policy = Policy(model=Shown(), width=None, explorer=Root(), chooser=Best(), name="root")
+    with jax.enable_x64(True):
+        key = jax.random.fold_in(rollout._keys(seed).world, 0)
+        order = np.asarray(jax.random.permutation(key, 300))
+    first = int(np.argmax(order % 30 == 0))
+    before = order[:first]
+    accepted = np.sum(contexts[before, :, 0].argmax(axis=1) == np.asarray(log.actions)[before])
+    with pytest.raises(
+        superarm.SimulationError, match=f"root: round {accepted + 1} of seed {seed} gave no sound"
+    ):
+        replay(policy, log, accepted=90, seed=seed)
 
 
 @pytest.mark.parametrize("passes", [1, 2])
@@ -212,6 +245,7 @@ def test_a_policy_that_never_agrees_leaves_an_empty_table():
     assert table.columns.tolist() == COLUMNS
     assert len(table) == 0
     assert table.attrs["offered"] == 40
+    assert table.attrs["refused_fits"] == 0  # there was nothing to learn from
 
 
 def test_replay_is_unbiased():
@@ -264,6 +298,15 @@ class First:
         return beliefs.mean
 
 
+@pytree
+@dataclass(frozen=True)
+class Root:
+    """Rises with the mean, and is NaN below -10."""
+
+    def scores(self, key, beliefs, count):
+        return jnp.sqrt(beliefs.mean + 10.0)
+
+
 def test_rows_sum_their_events():
     fine = replay(superarm.uniform(), made_log(), accepted=70)
     coarse = replay(superarm.uniform(), made_log(), accepted=70, record_every=30)
@@ -276,10 +319,10 @@ def test_rows_sum_their_events():
 
 def test_compare_replays_a_log():
     log = made_log()
-    policies = {"slow": slow_policy(), "learns": superarm.lin_ucb(), "chance": superarm.uniform()}
+    policies = {"learns": superarm.lin_ucb(), "chance": superarm.uniform()}
     result = superarm.compare(policies, logged_world(log, passes=2), rounds=120, seeds=2, workers=0)
-    alone = replay(policies["slow"], log, accepted=120, seed=1, passes=2)
-    rows = result.table.query("policy == 'slow' and seed == 1")
+    alone = replay(policies["learns"], log, accepted=120, seed=1, passes=2)
+    rows = result.table.query("policy == 'learns' and seed == 1")
     assert rows["reward"].tolist() == alone["reward"].tolist()
     assert result.finals()["regret"].isna().all()  # not 0
     finals = result.finals()["reward"]
@@ -292,6 +335,11 @@ def test_a_growing_policy_goes_on_in_the_log():
     table = replay(grown, log, accepted=110)
     assert len(table) == 110
     assert table["reward"].is_unique
+    with pytest.warns(RuntimeWarning, match="the log ended after 400 events") as told:
+        longer = replay(grown, log, accepted=1000)
+    assert len(told) == 1
+    assert longer["reward"].is_unique
+    assert longer["reward"][:110].tolist() == table["reward"].tolist()
 
 
 def test_what_a_log_cannot_do_is_said():

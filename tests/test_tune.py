@@ -101,6 +101,17 @@ def test_neural_points_learn_as_in_their_own_simulation(neural_runs):
     assert regret[1] < 0.9 * regret[0], "the learning rate makes no difference"
 
 
+def test_fits_draw_the_minibatches_of_their_own_simulation():
+    model = superarm.neural(superarm.perceptron(width=4), batch=8, learn_every=20, steps=9)
+
+    def build(radius):
+        return superarm.neural_ucb(model, radius=radius)
+
+    world = nonlinear_scores(dim=3, num_arms=4)
+    found = tune(build, {"radius": [0.01, 0.1]}, world, rounds=100, seeds=1, workers=0)
+    np.testing.assert_allclose(found.table[["regret", "reward"]], simulated(build, found, world), rtol=1e-5)
+
+
 def test_refused_fits_are_counted_and_told(neural_runs):
     _, _, found, told = neural_runs
     assert found.table["refused_fits"].tolist() == [0, 0, 7]
@@ -148,7 +159,7 @@ def test_batches_are_for_small_states():
 
     world = nonlinear_scores(dim=20, num_arms=5)
     assert batches.room(neural("diagonal", 20), world, 1000) == batches.MOST == 25
-    assert batches.room(neural("full", 10), world, 1000) == 10  # 210 x 210 numbers, 353 kB; history 84 kB
+    assert batches.room(neural("full", 10), world, 1000) == 9  # 353 kB of width, 84 kB of history
     assert batches.room(neural("full", 20), world, 1000) == 1
     assert batches.room(neural("dual", 20), world, 1000) == 1
 
@@ -207,7 +218,7 @@ class Brittle:
     limit: Array
 
     def scores(self, key, beliefs, count):
-        return jnp.where(count < self.limit, beliefs.mean, jnp.nan)
+        return jnp.where(count.astype(self.limit.dtype) < self.limit, beliefs.mean, jnp.nan)
 
 
 def brittle(limit):
@@ -317,8 +328,8 @@ LOG = evaluate.event_log(np.ones((20, 2, 1)), np.arange(20) % 2, np.arange(20) %
         ),
         (
             {"world": evaluate.logged_world(LOG)},
-            "tune: environment must tell the regret of a decision, got LoggedWorld, which tells logged rewards "
-            "only",
+            "tune: environment must tell the regret of a decision, got LoggedWorld, which tells logged "
+            "rewards only",
         ),
         (
             {"build": lambda radius, noise: superarm.comb_lin_ucb(superarm.top_k(9))},

@@ -107,7 +107,7 @@ def distinct(key: Array, total: int, count: int) -> Array:
 
     def draw(taken: Array, step: Array) -> tuple[Array, Array]:
         rank = jax.random.randint(jax.random.fold_in(key, step), (), 0, total - step)
-        # The rank-th number that is not taken: with c_0 < c_1 < ... taken, c_i lies before it if c_i - i <= rank.
+        # The rank-th number not taken: of the taken c_0 < c_1 < ..., c_i lies before it if c_i - i <= rank.
         number = rank + jnp.sum(jnp.sort(taken) - jnp.arange(count) <= rank)
         return taken.at[step].set(number), number
 

@@ -40,7 +40,7 @@ def shuffled(key: Array, number: int, size: int) -> Array:
 def stretch(
     policy: Policy, keys: Keys, state: State, place: Place, start: Array, length: Array, *, keep_events: bool
 ) -> tuple[State, Trace, Array, Array]:
-    """Offer events until `length` are accepted, a decision is not sound, or the pass ends.
+    """Offer events until `length` are accepted or the pass ends; one that finds no sound decision counts too.
 
     Return the state, the rows of accepted events in a buffer (CHUNK,), the events offered so far, and how
     many rows there are.
@@ -72,7 +72,7 @@ def stretch(
             found, accept, lambda state, *_: (state, _blank(no_row)), state, offered - 1, decision
         )
         buffer = jax.tree.map(lambda leaf, new: leaf.at[rows].set(new), buffer, row)
-        return state, buffer, offered, rows + found.astype(rows.dtype), found & decision.healthy
+        return state, buffer, offered, rows + found.astype(rows.dtype), found
 
     buffer = jax.tree.map(lambda leaf: jnp.zeros((CHUNK, *leaf.shape), leaf.dtype), no_row)
     begin = (state, buffer, place.offered, jnp.zeros_like(start), jnp.ones((), bool))

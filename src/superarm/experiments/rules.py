@@ -107,7 +107,10 @@ def not_worse(sentence: str, candidate: Quantity, reference: Quantity, *, limit:
     """Claim that one mean is at most `limit` times another, paired by seed."""
 
     def rule(runs: Runs) -> Finding:
-        ratio = _ratio(candidate(runs), reference(runs))
+        first, second = _paired(candidate(runs), reference(runs))
+        if not np.any(first) and not np.any(second):
+            return Finding(math.nan, "open", "both are 0")
+        ratio = ratio_interval(first, second)
         return Finding(ratio.mean, _side(ratio, limit), _words(ratio))
 
     return Claim(sentence, f"< {limit:g}", rule)

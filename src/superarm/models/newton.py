@@ -26,6 +26,7 @@ from superarm.types import Array, pytree, static
 
 BLOCK = 512  # most rows per block
 HALVINGS = 40  # of a step that does not lower the objective
+JITTER = 1e-14  # share of the curvature's trace
 ARMIJO = 1e-4  # share of the promised fall that a step must bring (Nocedal & Wright, 2006, section 3.1)
 
 
@@ -64,7 +65,9 @@ class Newton:
         def step(carry: tuple[Array, Array, Array, Array]) -> tuple[Array, Array, Array, Array]:
             count, theta, value, _ = carry
             slope, curvature = problem.derivatives(theta)
-            factor = jax.scipy.linalg.cho_factor(curvature, lower=True)
+            # Of rounding size: one huge weight would leave the rest of the matrix to rounding, and no root.
+            safe = curvature + JITTER * jnp.trace(curvature) * jnp.eye(theta.shape[0], dtype=FLOAT)
+            factor = jax.scipy.linalg.cho_factor(safe, lower=True)
             direction = -jax.scipy.linalg.cho_solve(factor, slope)
             gain = -slope @ direction  # the squared Newton decrement
             theta, lower = problem.searched(theta, value, direction, gain)

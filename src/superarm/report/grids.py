@@ -88,15 +88,15 @@ def _heat_map(axes: Axes, means: pd.DataFrame, grid: Grid, drawn: list[str], bes
     # Shades by ratio: a bad corner must not make the good cells look alike.
     norm = (LogNorm if finite.min() > 0 else Normalize)(finite.min(), finite.max())
     shades = mpl.colormaps[SHADES].with_extremes(bad=FAILED)
-    axes.imshow(
-        np.where(np.isfinite(cells), cells, np.nan), norm=norm, cmap=shades, origin="lower", aspect="auto"
-    )
+    masked = np.ma.masked_invalid(cells)
+    axes.imshow(masked, norm=norm, cmap=shades, origin="lower", aspect="auto")
+    light = shades(norm(masked))[..., :3] @ (0.2126, 0.7152, 0.0722) > 0.5  # Rec. 709 weights
     for (row, column), value in np.ndenumerate(cells):
-        dark = math.isfinite(value) and _luminance(shades(norm(value))) < 0.5
-        text = number(value) if math.isfinite(value) else "failed"
-        axes.text(
-            column, row, text, ha="center", va="center", color="white" if dark else "black", fontsize=9.0
+        text, colour = (
+            number(value) if math.isfinite(value) else "failed",
+            "black" if light[row, column] else "white",
         )
+        axes.text(column, row, text, ha="center", va="center", color=colour, fontsize=9.0)
     corner = (x.index(best[drawn[0]]) - 0.5, y.index(best[drawn[1]]) - 0.5)
     axes.add_patch(
         Rectangle(corner, 1.0, 1.0, fill=False, edgecolor=COLOURS[1], linewidth=3.0, clip_on=False)
@@ -106,8 +106,3 @@ def _heat_map(axes: Axes, means: pd.DataFrame, grid: Grid, drawn: list[str], bes
     axes.grid(visible=False)
     axes.set_xlabel(drawn[0])
     axes.set_ylabel(drawn[1])
-
-
-def _luminance(colour: Any) -> float:
-    """Rec. 709 weights."""
-    return float(np.dot(colour[:3], (0.2126, 0.7152, 0.0722)))
