@@ -100,7 +100,15 @@ def logistic_row(build, **settings):
 def theory_row(build, **constants):
     """A preset of bae2026's algorithms as written, small; its radius is shrunk to that of a short run."""
     small = {"norm_bound": 10.0, "delta": 0.1, "units": 6, "steps": 20, "c1": 0.1, "c_radius": 1e-5}
-    bad = (*SET_BAD, BOUNDS_BAD[1], *(BOUNDS_BAD[:1] if "kappa" in constants else ()))
+    names = "norm_bound delta units depth learning_rate steps c1 c5 c_radius precision"
+    known = ", ".join(repr(name) for name in names.split())
+    bad = (
+        *SET_BAD,
+        BOUNDS_BAD[1],
+        ({"delta": "small"}, "delta must be a number, got str"),
+        ({"speed": 2}, f"a constant must be one of {known}, got 'speed'"),
+        *(BOUNDS_BAD[:1] if "kappa" in constants else ()),
+    )
     return Row(lambda **kw: build(**{**small, **constants, **kw}), learns=False, bad=bad)
 
 
@@ -121,9 +129,7 @@ ROWS = {
         binary=True,
         bad=(*SET_BAD, LINEAR_BAD[-1], ({"radius": -1}, "radius must be >= 0, got -1")),
     ),
-    "logistic_ts": Row(
-        policies.logistic_ts, binary=True, bad=(*SET_BAD, *SCALE_BAD, LINEAR_BAD[-1])
-    ),
+    "logistic_ts": Row(policies.logistic_ts, binary=True, bad=(*SET_BAD, *SCALE_BAD, LINEAR_BAD[-1])),
     "logistic_ucb_1_original": Row(
         lambda **kw: policies.logistic_ucb_1_original(**{"dim": 4, "radius": 0.5, **kw}),
         binary=True,

@@ -11,7 +11,7 @@ import pytest
 import scipy.stats
 
 from superarm.choosers import Best
-from superarm.explorers import UCB, EpsilonGreedy, Greedy, Thompson, Uniform
+from superarm.explorers import UCB, EpsilonGreedy, Greedy, Responses, Thompson, Uniform
 from superarm.models.beta import beta_draws
 from superarm.models.items import ItemBeta, ItemGaussian
 from superarm.widths import Constant, Logarithmic, lemma7_radius
@@ -122,3 +122,14 @@ def test_lemma_7_radius_by_hand():
     assert radius == pytest.approx(expected, rel=1e-12)
     with pytest.raises(ValueError, match="delta must be between 0 and 1, both excluded, got 1"):
         lemma7_radius(dim=2, size=3, horizon=10, delta=1.0, theta_norm=1.0)
+
+
+def test_scores_through_a_link_keep_their_order_where_it_is_flat():
+    class Latent:
+        def scores(self, key, beliefs, count):
+            return beliefs
+
+    latent = jnp.asarray([-900.0, -80.0, -1.0, 0.0, 2.0, 40.0, 80.0, 1e6])
+    through = np.asarray(Responses(Latent(), "logistic").scores(None, latent, None))
+    assert (np.diff(through) > 0).all()
+    np.testing.assert_allclose(through, 1 / (1 + np.exp(-np.clip(latent, -700, 700))), atol=1e-10)

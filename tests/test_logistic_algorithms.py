@@ -80,8 +80,8 @@ def started(policy, rounds, seed=2):  # of few units most draws leave some arms 
     return state, tuple(np.asarray(matrix) for matrix in first)
 
 
-def agree(policy, met, run, tolerance=CLOSE):
-    """The policy plays as the transcription did, every score and every choice."""
+def play(policy, met):
+    """Items (T,), scores (T, K) and the last state."""
     rounds = len(met.contexts)
     keys, (state, _) = round_keys(rounds), started(policy, rounds)
     items, scores = [], []
@@ -95,11 +95,16 @@ def agree(policy, met, run, tolerance=CLOSE):
             assert bool(decision.healthy)
             items.append(int(decision.items[0]))
             scores.append(np.asarray(all_scores))
+    return items, scores, state
+
+
+def agree(policy, met, run, tolerance=CLOSE):
+    """The policy plays as the transcription did, every score and every choice."""
+    items, scores, _ = play(policy, met)
     order = -np.sort(-np.asarray(run["scores"]), axis=1)
     assert (order[:, 0] - order[:, 1] > 1e-8).all()  # no ties, in which either may be chosen
     np.testing.assert_allclose(scores, run["scores"], rtol=tolerance, atol=tolerance)
     assert items == list(run["items"])
-    return state
 
 
 THEORY = {
@@ -167,6 +172,23 @@ def test_theory_form_with_weights_at_feedback():
         weight_at="feedback",
     )
     agree(policy, met, run)
+
+
+def test_the_theory_form_learns_at_its_default_constants():
+    """The penalty m lambda_t outgrows any fixed step; Condition 4.4's falls with it, and no fit diverges."""
+    met = world(100)
+    policy = superarm.neural_log_ucb_2_theory(norm_bound=1.0, delta=0.1, units=UNITS)
+    state = play(policy, met)[2]
+    assert int(state.fit.failures) == 0
+    moved = max(
+        float(np.abs(new - old).max()) for new, old in zip(state.fit.params, state.fit.first, strict=True)
+    )
+    assert moved > 1e-6
+    rate = policy.model.fitting.learning_rate
+    with jax.enable_x64(True):
+        first = reference.lambda_zero(L=2, S=1.0, delta=0.1)
+        ridge = reference.lambda_now(30, 4.0, first, L=2, S=1.0, delta=0.1, C1=1.0)
+        np.testing.assert_allclose(rate.at(jnp.int64(30), jnp.float64(4.0)), 1.0 / (60 + ridge), rtol=1e-12)
 
 
 FIGURES = {

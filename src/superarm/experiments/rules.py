@@ -85,7 +85,7 @@ def chain(sentence: str, *groups: Mapping[str, Quantity]) -> Claim:
     """Claim that every mean of a group is below every mean of the next group, paired by seed.
 
     Holds when all pairs do, fails when one is the other way round. The number measured is the largest ratio
-    of a pair, that of its weakest link.
+    of the pairs that decide.
     """
 
     def rule(runs: Runs) -> Finding:
@@ -95,9 +95,10 @@ def chain(sentence: str, *groups: Mapping[str, Quantity]) -> Claim:
                 values = _paired(first(runs), second(runs))
                 gap, ratio = interval(values[0] - values[1]), ratio_interval(*values)
                 links.append((ratio.mean, _side(gap, 0.0), f"{low} against {high}, {_words(ratio)}"))
-        worst = max(links)
         answers = {answer for _, answer, _ in links}
         verdict: Answer = "fails" if "fails" in answers else "open" if "open" in answers else "holds"
+        deciding = [link for link in links if link[1] == verdict]
+        worst = max(deciding, key=lambda link: link[0] if math.isfinite(link[0]) else -math.inf)
         return Finding(worst[0], verdict, worst[2])
 
     return Claim(sentence, "< 1", rule)

@@ -49,6 +49,7 @@ def tune_policy(
     tunable = _tunable(name, label)
     chosen = dict(tunable.grid) | _known(name, label, tunable, grid)
     folder = out / name / label
+    _require_writable(folder)
     environment = plan.settings[0].environment()
 
     def build(**point: Any) -> Any:

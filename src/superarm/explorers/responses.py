@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import jax.numpy as jnp
+
 from superarm.models.links import LINKS
 from superarm.types import Array, Beliefs, Explorer, pytree, static
+
+TRACE = 1e-12  # far below what a reward can be told by, far above the rounding of 1
 
 
 @pytree
@@ -14,7 +18,8 @@ class Responses:
     """Another explorer's latent scores through a link.
 
     A link is increasing, so the best single arm stays the same; the best set of arms, whose rewards are
-    added, does not.
+    added, does not. Where the link is flat to the last digit, as the logistic one is above 37, a trace of the
+    latent score keeps the order.
     """
 
     explorer: Explorer
@@ -22,4 +27,6 @@ class Responses:
 
     def scores(self, key: Array, beliefs: Beliefs, count: Array) -> Array:
         """(n,) mu of the other's scores."""
-        return LINKS[self.link].mean(self.explorer.scores(key, beliefs, count))
+        latent = self.explorer.scores(key, beliefs, count)
+        trace = TRACE * jnp.sign(latent) * jnp.log1p(jnp.abs(latent))
+        return LINKS[self.link].mean(latent) + trace

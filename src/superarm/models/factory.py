@@ -25,7 +25,7 @@ def neural(
     ridge: Any = 1.0,
     row_scale: float | None = None,
     loss: str = "squared",
-    learning_rate: float = 0.01,
+    learning_rate: Any = 0.01,
     penalty: Any = None,
     anchored: bool = True,
     reduction: str = "sum",
@@ -52,7 +52,7 @@ def neural(
         row_scale: multiplies the gradients that enter Z; by default 1 / sqrt(m) for a perceptron, else 1.
         loss: "squared", "logistic", "poisson" or "probit", of the latent score.
         learning_rate: of the function: with the NTK parametrization a raw gradient step is divided by m. A
-            summed loss over n observations wants about 1 / n.
+            summed loss over n observations wants about 1 / n. A number, or a schedule.
         penalty: of |theta - anchor|^2 / 2, added to the summed loss; by default m lambda with the NTK
             parametrization (equation 4 of hwang2023), else 0. A number, or a schedule.
         anchored: the penalty pulls to the first parameters; otherwise to 0.
@@ -101,7 +101,9 @@ def neural(
         ridge=shrinkage,
         row_scale=checks.positive(where, "row_scale", row_scale),
         fitting=Fitting(
-            learning_rate=checks.positive(where, "learning_rate", learning_rate),
+            learning_rate=learning_rate
+            if is_schedule(learning_rate)
+            else checks.positive(where, "learning_rate", learning_rate),
             penalty=penalty if is_schedule(penalty) else checks.nonnegative(where, "penalty", penalty),
             tolerance=None if tolerance is None else checks.positive(where, "tolerance", tolerance),
             loss=checks.one_of(where, "loss", loss, tuple(LOSSES)),

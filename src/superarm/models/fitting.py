@@ -42,8 +42,8 @@ class Fitting:
     """How a network is fitted.
 
     Args:
-        learning_rate: of the function; see `Perceptron.speed`.
-        penalty: of |theta - anchor|^2 / 2.
+        learning_rate: of the function; see `Perceptron.speed`. A number, or a schedule that the model reads.
+        penalty: of |theta - anchor|^2 / 2; the same.
         tolerance: stop once a step changes the objective by less than this share; None to take all steps.
         loss: a name of `LOSSES`.
         optimizer: "gd", "adam" or an Optax transformation, which brings its own learning rate.
@@ -54,8 +54,8 @@ class Fitting:
         reduction: "sum" or "mean".
     """
 
-    learning_rate: Array
-    penalty: Array
+    learning_rate: Any
+    penalty: Any
     tolerance: Array | None = None
     loss: str = static(default="squared")
     optimizer: Any = static(default="gd")
@@ -115,7 +115,8 @@ class Fitting:
         nothing = jnp.sum(losses, where=history.filled)
         if self.reduction == "mean":
             nothing = nothing / _count(history)
-        bad = end >= (1.0 - 1e-5) * nothing
+        # A rise of rounding size is none: a strong penalty rightly leaves nothing but 0.
+        bad = (end >= (1.0 - 1e-5) * nothing) & (end - start > 1e-4 * nothing)
         if self.optimizer == "gd" and self.batch is None:
             bad = bad | (end > 10.0 * start)
         return (end > start) & bad

@@ -46,7 +46,7 @@ class Neural:
         ridge: lambda; the width's matrix is Z = lambda I + sum g g'. A number, or a schedule of the number of
             observations and the effective dimension, for a width that can change it.
         row_scale: multiplies the gradients; 1 / sqrt(m) in the papers.
-        fitting: how theta is fitted; its penalty may be a schedule, too.
+        fitting: how theta is fitted; its penalty and learning rate may be schedules, too.
         network: f.
         memory: the observations that it is fitted to.
         dimension: how the effective dimension is kept, which is then the beliefs' log-determinant; None to
@@ -85,7 +85,13 @@ class Neural:
                 "neural model: spec.capacity must be >= 1 to keep all history, got 0; state it, or choose "
                 "memory='window' or 'reservoir'"
             )
+        if self.weigh == "fit" and self.memory.kind != "all":
+            raise ValueError(
+                f"neural model: weigh must not be 'fit' with memory={self.memory.kind!r}, got 'fit'"
+            )
         if width is None:
+            if is_schedule(self.ridge):
+                raise ValueError("neural model: width must not be None for a ridge that changes, got None")
             return
         width.check(self._like(spec.dim), self._capacity(spec))
         if is_schedule(self.ridge) and not hasattr(width, "with_ridge"):
@@ -149,7 +155,7 @@ class Neural:
         fit, history = state.fit, state.record.history
         used = self.memory.used(history)
         start = fit.first if self.fitting.restart else fit.params
-        fitting = self._penalized(state)
+        fitting = self._scheduled(state)
         fitted = fitting.fit(self.network, start, fit.first, history, used, key)
         finite = jnp.isfinite(fitted.objective) & _all_finite(fitted.params)
         diverged = ~finite | fitting.ran_away(fitted, history)
@@ -219,12 +225,12 @@ class Neural:
         factor = self._factor(state)[0] if self.dimension is None else state.record.spread
         return getattr(factor, "logdet", jnp.zeros((), FLOAT))
 
-    def _penalized(self, state: State) -> Fitting | Newton:
-        """The fitting with the penalty of now."""
-        penalty = self.fitting.penalty
-        if not is_schedule(penalty):
-            return self.fitting
-        return replace(self.fitting, penalty=penalty.at(state.record.history.seen, self._logdet(state)))
+    def _scheduled(self, state: State) -> Fitting | Newton:
+        """The fitting with the penalty and the learning rate of now."""
+        count, logdet = state.record.history.seen, self._logdet(state)
+        named = {name: getattr(self.fitting, name, None) for name in ("penalty", "learning_rate")}
+        now = {name: value.at(count, logdet) for name, value in named.items() if is_schedule(value)}
+        return replace(self.fitting, **now)
 
     def _factor(self, state: State) -> tuple[Any, Array]:
         """The width's factor in force and its observations: the fit's, until the record takes it over."""

@@ -6,9 +6,10 @@ AISTATS, Algorithm ECOLog:
     theta_{t+1} = argmin  |theta - theta_t|^2_{W_t} / (2 + D) + loss(x'theta, r)
     W_{t+1} = W_t + mu'(x'theta_{t+1}) x x',   W_1 = lambda I
 
-with D the diameter of the set that theta* lies in. They project on that set; we do not, as in their
-experiments the estimate all but never leaves it. The minimum lies on the line theta_t - c W_t^-1 x, so that
-one equation for the new score remains, which bisection solves to the last digit.
+with D the diameter of the set that theta* lies in, for features of norm at most 1. They project on that set;
+we do not: bae2026 reports that in practice the estimate all but never leaves it. The minimum lies on the
+line theta_t - c W_t^-1 x, so that one equation for the new score remains, which bisection solves to the last
+digit.
 """
 
 from __future__ import annotations

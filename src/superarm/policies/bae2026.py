@@ -21,7 +21,8 @@ the effective dimension d_t = log det(I + c sum g g') of the same diagonal; and 
 | neural_log_ts_2 | draw around f | sd beta ||g||_{W^-1} | R | 1 + S + S^2 |
 
 with R = 1/4. The paper prints no radius, only its orders in lambda, S, kappa and d_t; it writes a summed
-loss, which diverges at its step of 0.01. The weight mu'(f) is that of the fit in force when feedback is recorded.
+loss, which diverges at its step of 0.01. The weight mu'(f) is that of the fit in force when feedback is
+recorded.
 """
 
 from __future__ import annotations
@@ -151,15 +152,16 @@ def ncbf_ucb(
 ) -> Policy:
     """NCBF-UCB as in bae2026's experiments. Arguments as in `neural_log_ucb_1`.
 
-    Verma, Dai, Shu & Low (2025), Neural dueling bandits: preference-based optimization with human feedback,
-    ICLR, for binary feedback.
+    Verma, Dai, Lin, Jaillet & Low (2025), Neural dueling bandits: preference-based optimization with human
+    feedback, ICLR, for binary feedback.
 
     >>> import superarm
     >>> superarm.ncbf_ucb().name
     'ncbf_ucb'
     """
     where = "ncbf_ucb"
-    recipe = _Recipe(where, NETWORK, V, nu, ridge, kappa, norm_bound, share=1.0 / kappa if kappa else 1.0)
+    share = 1.0 / checks.positive(where, "kappa", kappa)
+    recipe = _Recipe(where, NETWORK, V, nu, ridge, kappa, norm_bound, share=share)
     return recipe.ucb(oracle, recipe.kappa, None, units, training)
 
 
@@ -221,7 +223,7 @@ class _Recipe:
         norm_bound: float,
         *,
         own: bool = False,
-        share: float = VARIANCE,
+        share: Any = VARIANCE,
     ) -> None:
         self.where, self.network, self.matrix, self.own = where, network, matrix, own
         self.nu = checks.nonnegative(where, "nu", nu)

@@ -24,7 +24,7 @@ from superarm.models import EffectiveDimension, neural, perceptron
 from superarm.policies.parts import chosen_by
 from superarm.policy import Policy
 from superarm.types import Explorer, Oracle
-from superarm.widths import BernsteinRadius, BernsteinRidge, Full, Gram, bernstein
+from superarm.widths import BernsteinRadius, BernsteinRate, BernsteinRidge, Full, Gram, bernstein
 from superarm.widths.bernstein import VARIANCE
 
 
@@ -34,8 +34,9 @@ def neural_log_ucb_1_theory(oracle: Oracle | None = None, *, kappa: float, **con
     Args:
         oracle: solves the offline problem over expected rewards; None to choose one arm.
         kappa: 1 / the least variance of a reward.
-        constants: norm_bound (S), delta; units (m, 20), depth (L, 2), learning_rate (eta m, 0.01), steps
-            (J, 100); c1 (C_1, 1), c_radius (C_6 or C_7, 1); precision ("float32").
+        constants: norm_bound (S), delta; units (m, 20), depth (L, 2), steps (J, 100); learning_rate (eta m;
+            by default c5 / (t L + lambda_t), after Condition 4.4), c5 (C_5, 1), c1 (C_1, 1), c_radius (C_6
+            or C_7, 1); precision ("float32").
 
     >>> import superarm
     >>> superarm.neural_log_ucb_1_theory(kappa=10.0, norm_bound=1.0, delta=0.1).learn_every
@@ -43,7 +44,7 @@ def neural_log_ucb_1_theory(oracle: Oracle | None = None, *, kappa: float, **con
     """
     where = "neural_log_ucb_1_theory"
     kappa = checks.positive(where, "kappa", kappa)
-    theory = _Theory(where, oracle, kappa=kappa, weighted=False, **constants)
+    theory = _Theory(where, oracle, kappa=kappa, weighted=False, **_known(where, constants))
     return theory.policy(UCB(radius=theory.radius(VARIANCE * np.sqrt(kappa)), link="logistic"))
 
 
@@ -56,7 +57,8 @@ def neural_log_ucb_2_theory(oracle: Oracle | None = None, **constants: Any) -> P
     >>> superarm.neural_log_ucb_2_theory(norm_bound=1.0, delta=0.1).model.linearized
     True
     """
-    theory = _Theory("neural_log_ucb_2_theory", oracle, weighted=True, linearized=True, **constants)
+    where = "neural_log_ucb_2_theory"
+    theory = _Theory(where, oracle, weighted=True, linearized=True, **_known(where, constants))
     return theory.policy(theory.through(UCB(radius=theory.radius(1.0))))
 
 
@@ -71,7 +73,7 @@ def neural_log_ts_1_theory(oracle: Oracle | None = None, *, kappa: float, **cons
     """
     where = "neural_log_ts_1_theory"
     kappa = checks.positive(where, "kappa", kappa)
-    theory = _Theory(where, oracle, kappa=kappa, weighted=False, **constants)
+    theory = _Theory(where, oracle, kappa=kappa, weighted=False, **_known(where, constants))
     return theory.policy(theory.through(Thompson(scale=theory.radius(np.sqrt(kappa)), joint=False)))
 
 
@@ -84,8 +86,34 @@ def neural_log_ts_2_theory(oracle: Oracle | None = None, **constants: Any) -> Po
     >>> superarm.neural_log_ts_2_theory(norm_bound=1.0, delta=0.1).model.linearized
     True
     """
-    theory = _Theory("neural_log_ts_2_theory", oracle, weighted=True, linearized=True, **constants)
+    where = "neural_log_ts_2_theory"
+    theory = _Theory(where, oracle, weighted=True, linearized=True, **_known(where, constants))
     return theory.policy(theory.through(Thompson(scale=theory.radius(1.0), joint=False)))
+
+
+CONSTANTS = [
+    "norm_bound",
+    "delta",
+    "units",
+    "depth",
+    "learning_rate",
+    "steps",
+    "c1",
+    "c5",
+    "c_radius",
+    "precision",
+]
+
+
+def _known(where: str, constants: dict[str, Any]) -> dict[str, Any]:
+    """Return the constants; all must be known, and the two without a default given."""
+    for name in constants:
+        checks.one_of(where, "a constant", name, CONSTANTS)
+    for name in ("norm_bound", "delta"):
+        if name not in constants:
+            raise TypeError(f"{where}: {name} must be given")
+        checks.real(where, name, constants[name])
+    return constants
 
 
 class _Theory:
@@ -103,9 +131,10 @@ class _Theory:
         delta: float,
         units: int = 20,
         depth: int = 2,
-        learning_rate: float = 0.01,
+        learning_rate: float | None = None,
         steps: int = 100,
         c1: float = 1.0,
+        c5: float = 1.0,
         c_radius: float = 1.0,
         precision: str = "float32",
     ) -> None:
@@ -121,7 +150,9 @@ class _Theory:
             ridge=BernsteinRidge(self.constants, np.asarray(kappa, np.float64)),
             row_scale=1.0 / math.sqrt(units),
             loss="logistic",
-            learning_rate=learning_rate,
+            learning_rate=BernsteinRate(self.constants, checks.positive(where, "c5", c5))
+            if learning_rate is None
+            else learning_rate,
             penalty=BernsteinRidge(self.constants, np.float64(units)),
             steps=steps,
             restart=True,

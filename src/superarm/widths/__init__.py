@@ -4,6 +4,7 @@ from superarm.widths.auto import Auto
 from superarm.widths.bernstein import (
     Bernstein,
     BernsteinRadius,
+    BernsteinRate,
     BernsteinRidge,
     EffectiveRadius,
     bernstein,
@@ -22,6 +23,7 @@ __all__ = [
     "Auto",
     "Bernstein",
     "BernsteinRadius",
+    "BernsteinRate",
     "BernsteinRidge",
     "Constant",
     "Diagonal",

@@ -46,7 +46,7 @@ def tail_bound(
     65.759
     """
     rate = jnp.log(4.0 * jnp.maximum(count, 1) ** 2 / delta)
-    return 8.0 * jnp.sqrt(logdet * rate) + 4.0 * bound * norm / math.sqrt(ridge) * rate
+    return 8.0 * jnp.sqrt(jnp.maximum(logdet, 0.0) * rate) + 4.0 * bound * norm / math.sqrt(ridge) * rate
 
 
 @pytree
@@ -80,7 +80,7 @@ class Bernstein:
         """() iota_t (equation 2)."""
         rate = self.rate(count)
         drift = 8.0 * self.c1 * jnp.sqrt(self.depth / self.first_ridge)
-        return 16.0 * jnp.sqrt(logdet * rate) + drift * rate
+        return 16.0 * jnp.sqrt(jnp.maximum(logdet, 0.0) * rate) + drift * rate
 
     def radius(self, count: Array, logdet: Array, constant: Array) -> Array:
         """() nu_t (equation 1 with C_6, equation 4 with C_7)."""
@@ -122,6 +122,20 @@ class BernsteinRidge:
     def at(self, count: Array, logdet: Array) -> Array:
         """() scale * lambda_t after `count` observations."""
         return self.scale * self.constants.ridge(count, logdet)
+
+
+@pytree
+@dataclass(frozen=True)
+class BernsteinRate:
+    """The step eta m = C_5 / (t L + lambda_t) of Condition 4.4 as a schedule, with t in place of T."""
+
+    constants: Bernstein
+    c5: Array
+
+    def at(self, count: Array, logdet: Array) -> Array:
+        """() eta m after `count` observations: small enough for the penalty m lambda_t."""
+        seen = self.constants.depth * count.astype(FLOAT)
+        return self.c5 / (seen + self.constants.ridge(count, logdet))
 
 
 @pytree
