@@ -20,6 +20,11 @@ FLOAT = jnp.float64
 ZERO: Any = np.float64(0.0)  # a leaf that is there when nothing else is given
 
 
+def leaf(value: Any) -> Any:
+    """Return a number, or a grid of them, as a float64 leaf of a policy."""
+    return np.asarray(value, np.float64)
+
+
 def double(function: Callable[P, R]) -> Callable[P, R]:
     """Run `function` with 64-bit numbers available."""
 

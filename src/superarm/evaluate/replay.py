@@ -100,9 +100,7 @@ class LoggedWorld:
         """Begin to read, in an order of the key's."""
         return Reader(self.log, key, self.passes)
 
-    def chunks(
-        self, run: Run, state: State
-    ) -> tuple[Callable[[State, int, int], tuple[State, Trace]], float]:
+    def chunks(self, run: Run, state: State) -> tuple[Chunk, float]:
         """Return what runs some rounds, and the seconds that it took to compile."""
         policy = run.policy
         if policy.chooser.size != 1 or not policy.native:

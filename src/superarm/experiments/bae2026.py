@@ -307,7 +307,7 @@ FULL = "SUPERARM_OPEN_BANDIT"  # the environment variable that names the folder 
 EVENTS = 200_000  # of it, drawn at random: 340 MB
 
 # Table 2: final click rates after 2,000 accepted events, by width m, kappa and S.
-REPLAYS = {
+REPLAYS: dict[str, dict[str, Any]] = {
     "m-20": {},
     "m-50": {"units": 50},
     "m-100": {"units": 100},
@@ -342,7 +342,7 @@ def _replay_plan(scale: str) -> Plan:
 
 
 def _replay(name: str, world: Callable[[], Any], labels: tuple[str, ...] = tuple(PRESETS)) -> Setting:
-    options = {"kappa": 50.0, "norm_bound": 1.0, "units": 20, **REPLAYS[name]}
+    options: dict[str, Any] = {"kappa": 50.0, "norm_bound": 1.0, "units": 20, **REPLAYS[name]}
     data = "open-bandit, full" if os.environ.get(FULL) else "open-bandit, sample"
     problem = Problem("h1", world, {"data": data, **options})
     return _setting(name, problem, "descent", labels, options)

@@ -126,6 +126,15 @@ TUNED: dict[str, dict[str, dict[str, tuple[float, float]]]] = {
         },
     },
     "mushroom": {
+        "descent": {
+            "NCBF-UCB": (0.01, 0.1),
+            "Logistic-UCB-1": (0.1, 0.1),
+            "ada-OFU-ECOLog": (0.1, 0.01),
+            "NeuralLog-UCB-1": (0.01, 0.1),
+            "NeuralLog-UCB-2": (0.01, 0.1),
+            "NeuralLog-TS-1": (0.01, 10.0),
+            "NeuralLog-TS-2": (0.01, 10.0),
+        },
         "adam": {
             "NCBF-UCB": (0.01, 0.01),
             "Logistic-UCB-1": (0.1, 0.1),
@@ -137,6 +146,15 @@ TUNED: dict[str, dict[str, dict[str, tuple[float, float]]]] = {
         },
     },
     "shuttle": {
+        "descent": {
+            "NCBF-UCB": (0.01, 1.0),
+            "Logistic-UCB-1": (0.1, 1.0),
+            "ada-OFU-ECOLog": (0.1, 10.0),
+            "NeuralLog-UCB-1": (0.01, 10.0),
+            "NeuralLog-UCB-2": (0.01, 10.0),
+            "NeuralLog-TS-1": (0.01, 10.0),
+            "NeuralLog-TS-2": (0.01, 10.0),
+        },
         "adam": {
             "NCBF-UCB": (0.01, 0.1),
             "Logistic-UCB-1": (0.1, 0.01),
@@ -148,6 +166,15 @@ TUNED: dict[str, dict[str, dict[str, tuple[float, float]]]] = {
         },
     },
     "magic": {
+        "descent": {
+            "NCBF-UCB": (0.01, 0.01),
+            "Logistic-UCB-1": (1.0, 10.0),
+            "ada-OFU-ECOLog": (1.0, 10.0),
+            "NeuralLog-UCB-1": (0.01, 0.01),
+            "NeuralLog-UCB-2": (0.01, 0.01),
+            "NeuralLog-TS-1": (0.01, 1.0),
+            "NeuralLog-TS-2": (0.01, 1.0),
+        },
         "adam": {
             "NCBF-UCB": (0.01, 0.1),
             "Logistic-UCB-1": (0.01, 0.1),
@@ -179,6 +206,15 @@ TUNED: dict[str, dict[str, dict[str, tuple[float, float]]]] = {
         },
     },
     "phoneme": {
+        "descent": {
+            "NCBF-UCB": (0.01, 1.0),
+            "Logistic-UCB-1": (0.01, 1.0),
+            "ada-OFU-ECOLog": (0.01, 1.0),
+            "NeuralLog-UCB-1": (0.01, 1.0),
+            "NeuralLog-UCB-2": (0.01, 1.0),
+            "NeuralLog-TS-1": (0.01, 10.0),
+            "NeuralLog-TS-2": (0.01, 10.0),
+        },
         "adam": {
             "NCBF-UCB": (0.01, 0.01),
             "Logistic-UCB-1": (0.01, 1.0),

@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
-
 from superarm import checks
 from superarm.models.coefficients import Coefficients
 from superarm.models.fitting import Fitting
@@ -16,6 +14,7 @@ from superarm.models.losses import LOSSES
 from superarm.models.networks import Perceptron, Scorer, perceptron
 from superarm.models.neural import EffectiveDimension, Neural
 from superarm.models.newton import Newton
+from superarm.precision import leaf
 from superarm.widths.radius import is_schedule
 
 
@@ -166,7 +165,7 @@ def glm(
     weigh, rebuilt = _weighing(where, weights, kept)
     return Neural(
         ridge=shrinkage,
-        row_scale=np.float64(1.0),
+        row_scale=leaf(1.0),
         fitting=Newton(
             penalty=penalty if is_schedule(penalty) else checks.positive(where, "penalty", penalty),
             tolerance=checks.positive(where, "tolerance", tolerance),

@@ -127,7 +127,8 @@ class Neural:
         scores, rows = self._rows(state.fit, contexts)
         factor, logdet = self._factor(state)[0], self._logdet(state)
         if is_schedule(self.ridge):
-            factor = width.with_ridge(factor, self.ridge.at(state.record.history.seen, logdet))
+            changing: Any = width  # `check` has seen that it can
+            factor = changing.with_ridge(factor, self.ridge.at(state.record.history.seen, logdet))
         return NeuralBeliefs(
             mean=(self._tangent(state.fit, contexts) if self.linearized else scores).astype(FLOAT),
             whitened=Certain(contexts.shape[0]) if width is None else width.whiten(factor, rows),
@@ -228,7 +229,9 @@ class Neural:
     def _scheduled(self, state: State) -> Fitting | Newton:
         """The fitting with the penalty and the learning rate of now."""
         count, logdet = state.record.history.seen, self._logdet(state)
-        named = {name: getattr(self.fitting, name, None) for name in ("penalty", "learning_rate")}
+        named: dict[str, Any] = {
+            name: getattr(self.fitting, name, None) for name in ("penalty", "learning_rate")
+        }
         now = {name: value.at(count, logdet) for name, value in named.items() if is_schedule(value)}
         return replace(self.fitting, **now)
 

@@ -25,6 +25,7 @@ from superarm.models.links import LINKS
 from superarm.precision import FLOAT
 from superarm.types import Array, Event, LinearWidth, Spec, State, pytree
 
+TINY = 1e-300  # in place of a weight that has underflown
 HALVINGS = 64  # a bracket of length 1 shrinks below the spacing of float64
 
 
@@ -69,7 +70,7 @@ class OnePassLogistic:
             # absorb moves theta by W_new^-1 x e, which is W^-1 x e / (1 + w x' W^-1 x) for the weight w.
             weight = LINKS["logistic"].information(new)
             move = -pull * (LINKS["logistic"].mean(new) - reward) * (1.0 + weight * square)
-            root = jnp.sqrt(jnp.maximum(weight, jnp.finfo(FLOAT).tiny))
+            root = jnp.sqrt(jnp.maximum(weight, TINY))
             whitened = width.whiten(record.factor, row * root)
             factor, shift = width.absorb(record.factor, whitened, jnp.where(observed, move, 0.0)[None] / root)
             return LinearRecord(mean=record.mean + shift, factor=factor), None

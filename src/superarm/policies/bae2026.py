@@ -36,6 +36,7 @@ from superarm.explorers import UCB, Responses, Thompson
 from superarm.models import Coefficients, EffectiveDimension, neural, perceptron
 from superarm.policies.parts import chosen_by
 from superarm.policy import Policy
+from superarm.precision import leaf
 from superarm.types import Explorer, Oracle
 from superarm.widths import Diagonal, EffectiveRadius, Full
 from superarm.widths.bernstein import VARIANCE
@@ -230,7 +231,7 @@ class _Recipe:
         self.ridge = checks.positive(where, "ridge", ridge)
         self.kappa = checks.positive(where, "kappa", kappa)
         self.norm_bound = checks.positive(where, "norm_bound", norm_bound)
-        self.share = np.asarray(share, np.float64)
+        self.share = leaf(share)
 
     def ucb(
         self, oracle: Oracle | None, power: Any, link: str | None, units: int, training: dict[str, Any]
@@ -252,10 +253,10 @@ class _Recipe:
         growth = 1.0 + self.norm_bound + self.norm_bound**2 if self.own else np.ones_like(self.norm_bound)
         return EffectiveRadius(
             nu=self.nu,
-            growth=np.asarray(growth, np.float64),
+            growth=leaf(growth),
             ridge=self.ridge,
             norm_bound=self.norm_bound,
-            scale=np.asarray(power, np.float64),
+            scale=leaf(power),
         )
 
     def _policy(

@@ -23,6 +23,7 @@ from superarm.explorers import UCB, Responses, Thompson
 from superarm.models import EffectiveDimension, neural, perceptron
 from superarm.policies.parts import chosen_by
 from superarm.policy import Policy
+from superarm.precision import leaf
 from superarm.types import Explorer, Oracle
 from superarm.widths import BernsteinRadius, BernsteinRate, BernsteinRidge, Full, Gram, bernstein
 from superarm.widths.bernstein import VARIANCE
@@ -143,17 +144,17 @@ class _Theory:
         self.constants = bernstein(norm_bound=norm_bound, delta=delta, depth=depth, c1=c1)
         self.c_radius = checks.positive(where, "c_radius", c_radius)
         with jax.enable_x64(True):
-            share = np.asarray(VARIANCE / self.constants.first_ridge, np.float64)
+            share = leaf(VARIANCE / self.constants.first_ridge)
         network = perceptron(width=units, depth=depth, parametrization="ntk", precision=precision)
         self.model = neural(
             network,
-            ridge=BernsteinRidge(self.constants, np.asarray(kappa, np.float64)),
+            ridge=BernsteinRidge(self.constants, leaf(kappa)),
             row_scale=1.0 / math.sqrt(units),
             loss="logistic",
             learning_rate=BernsteinRate(self.constants, checks.positive(where, "c5", c5))
             if learning_rate is None
             else learning_rate,
-            penalty=BernsteinRidge(self.constants, np.float64(units)),
+            penalty=BernsteinRidge(self.constants, leaf(units)),
             steps=steps,
             restart=True,
             weights="fit" if weighted else "none",
@@ -164,8 +165,7 @@ class _Theory:
 
     def radius(self, scale: Any) -> BernsteinRadius:
         """Return nu_t times `scale`."""
-        scale = np.asarray(scale, np.float64)
-        return BernsteinRadius(self.constants, self.c_radius, scale, size=self.chooser.size)
+        return BernsteinRadius(self.constants, self.c_radius, leaf(scale), size=self.chooser.size)
 
     def through(self, explorer: Explorer) -> Explorer:
         """Return the explorer, on the scale of rewards where sets are chosen."""

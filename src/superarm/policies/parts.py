@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 from superarm import checks
 from superarm.choosers import Best, Subset
@@ -44,10 +45,11 @@ def with_width(where: str, model: Neural, width: str | Width) -> tuple[Neural, W
     return (replace(model, rows="last-layer") if width == "last-layer" else model), chosen
 
 
-def radius_of(where: str, radius: float | Radius) -> Radius:
+def radius_of(where: str, radius: Any) -> Radius:
     """Return a schedule: the given one, or a constant."""
     if is_schedule(radius):
-        return radius
+        chosen: Radius = radius
+        return chosen
     return Constant(value=checks.nonnegative(where, "radius", radius))
 
 
