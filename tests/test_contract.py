@@ -194,7 +194,27 @@ ROWS = {
     "uniform": Row(lambda **kw: policies.uniform(**{"oracle": SET, **kw}), learns=False, bad=SET_BAD),
 }
 
-every_preset = pytest.mark.parametrize("row", ROWS.values(), ids=ROWS.keys())
+# Presets that differ from another row in a number or in the explorer alone: `make test-full` has them.
+ALIKE = {
+    "logistic_ucb_1",
+    "logistic_ucb_1_original",
+    "ncbf_ucb",
+    "neural_log_ts_1",
+    "neural_log_ts_1_theory",
+    "neural_log_ts_2",
+    "neural_log_ts_2_theory",
+    "neural_log_ucb_1_theory",
+}
+
+
+def rows_of(names):
+    """The names as parameters; those that are like others only in the full tests."""
+    return [pytest.param(name, marks=[pytest.mark.full] if name in ALIKE else []) for name in names]
+
+
+every_preset = pytest.mark.parametrize(
+    "row", [pytest.param(ROWS[one.values[0]], id=one.values[0], marks=one.marks) for one in rows_of(ROWS)]
+)
 
 
 TRACES: Counter[str] = Counter()
@@ -486,7 +506,7 @@ def environment_for(row: Row, policy: Policy) -> Environment:
     return linear_scores(oracle, dim=4, num_arms=12)
 
 
-@pytest.mark.parametrize("name", [name for name, row in ROWS.items() if row.learns])
+@pytest.mark.parametrize("name", rows_of(name for name, row in ROWS.items() if row.learns))
 def test_learns_to_below_half_of_chance(name):
     row = ROWS[name]
     policy = row.build()

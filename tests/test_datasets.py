@@ -29,6 +29,7 @@ from superarm.datasets import (
     lastfm,
     load_adult,
     load_lastfm,
+    rows,
 )
 from superarm.datasets.adult import parse_adult
 from superarm.datasets.fetch import cache_folder
@@ -568,3 +569,16 @@ if REAL and Path(REAL, "lastfm-hetrec2011").is_dir():
         assert np.all(artists.features.any(axis=1))
         assert artists.weights.mean() == pytest.approx(0.4501, abs=1e-4)
         assert np.sort(artists.weights)[-10:].sum() == pytest.approx(10.0)
+
+
+# --- text of unknown origin ---
+
+
+def test_numbers_and_fields_of_named_columns_are_bounded():
+    with pytest.raises(DataError, match=r"^log, line 3: item must have at most 18 digits, got 25$"):
+        rows.whole("log", 3, "item", "9" * 25)
+    assert rows.whole("log", 3, "item", "9" * 18) == 10**18 - 1
+    lines = ["a,b\n", "1,2\n", f"1,{'x' * 1001}\n"]
+    with pytest.raises(DataError, match=r"^log, line 3: fields must have at most 1000 characters, got 1001$"):
+        list(rows.read_named("log", lines, ("a", "b")))
+    assert len(list(rows.read_named("log", lines, ("a",)))) == 2  # other columns are passed over

@@ -115,7 +115,7 @@ THEORY = {
 }
 
 
-@pytest.mark.parametrize(("depth", "rounds"), [(2, 150), (3, 60)])
+@pytest.mark.parametrize(("depth", "rounds"), [(2, 150), pytest.param(3, 60, marks=pytest.mark.full)])
 @pytest.mark.parametrize("method", THEORY)
 def test_theory_form(method, depth, rounds):
     met = world(rounds)
@@ -202,7 +202,7 @@ FIGURES = {
 }
 
 
-@pytest.mark.parametrize("width", ["diagonal", "full"])
+@pytest.mark.parametrize("width", ["diagonal", pytest.param("full", marks=pytest.mark.full)])
 @pytest.mark.parametrize("method", FIGURES)
 def test_experiment_form(method, width):
     rounds = 300

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import gzip
 import io
+import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -166,7 +167,7 @@ def _opened(*names: str | Path) -> Iterator[list[Any]]:
     with contextlib.ExitStack() as stack:
         try:
             yield [_lines(stack, name) for name in names]
-        except (OSError, EOFError) as error:
+        except (OSError, EOFError, zlib.error) as error:
             reason = getattr(error, "strerror", None) or error
             raise DataError(f"load_open_bandit: {names[0]} or {names[1]} cannot be read: {reason}") from error
 

@@ -46,6 +46,10 @@ def read_rows(
         yield number, fields
 
 
+LONGEST = 1000  # characters of a field that is read: one long field would widen a whole column of words
+DIGITS = 18  # of a whole number, so that it fits 64 bits
+
+
 def read_named(name: str, lines: Iterable[str], columns: Sequence[str]) -> Iterator[Row]:
     """Yield (line number, the fields of `columns`) for each row of comma-separated text with a header.
 
@@ -63,7 +67,12 @@ def read_named(name: str, lines: Iterable[str], columns: Sequence[str]) -> Itera
             if empty or len(fields) != len(header):
                 number, got = (empty, 0) if empty else (reader.line_num, len(fields))
                 raise DataError(f"{name}, line {number}: must have {len(header)} columns, got {got}")
-            yield reader.line_num, [fields[place] for place in places]
+            wanted = [fields[place] for place in places]
+            if max(map(len, wanted)) > LONGEST:
+                size = max(map(len, wanted))
+                must = f"fields must have at most {LONGEST} characters"
+                raise DataError(f"{name}, line {reader.line_num}: {must}, got {size}")
+            yield reader.line_num, wanted
     except csv.Error as error:
         raise DataError(
             f"{name}, line {reader.line_num}: must be comma-separated text, got {error}"
@@ -93,6 +102,10 @@ def whole(name: str, number: int, column: str, field: str) -> int:
     """Return a field as an int; it must be written in the digits 0 to 9 alone."""
     if not (field.isascii() and field.isdigit()):
         raise DataError(f"{name}, line {number}: {column} must be a whole number, got {field!r}")
+    if len(field) > DIGITS:
+        raise DataError(
+            f"{name}, line {number}: {column} must have at most {DIGITS} digits, got {len(field)}"
+        )
     return int(field)
 
 
