@@ -375,3 +375,51 @@ def test_a_user_s_network_learns_in_a_run():
     table = superarm.simulate(policy, world(), rounds=150, seeds=3, workers=0).table
     early, late = table[table["round"] <= 20], table[table["round"] > 50]
     assert late["regret"].mean() < 0.4 * early["regret"].mean()
+
+
+# --- slopes pulled back to the parameters, which fits are made of ---
+
+
+def pulled(network, params, contexts, slopes):
+    scores, pull = network.pullback(params, contexts)
+    return scores, pull(slopes)
+
+
+def plain_pull(network, params, contexts, slopes):
+    scores, pull = jax.vjp(lambda theta: network.apply(theta, contexts), params)
+    return scores, pull(slopes)[0]
+
+
+@pytest.mark.parametrize("biases", [False, True], ids=["plain", "biases"])
+@pytest.mark.parametrize("depth", [2, 3])
+@pytest.mark.parametrize("parametrization", ["standard", "ntk"])
+def test_slopes_are_pulled_back_as_by_automatic_differentiation(parametrization, depth, biases):
+    network = superarm.perceptron(
+        width=6, depth=depth, parametrization=parametrization, biases=biases, precision="float64"
+    )
+    params = weights_of(network)
+    contexts, slopes = contexts_of(), jnp.asarray(np.random.default_rng(3).normal(size=NUMBER))
+    scores, gradient = jax.jit(partial(pulled, network))(params, contexts, slopes)
+    plain_scores, plain = jax.jit(partial(plain_pull, network))(params, contexts, slopes)
+    np.testing.assert_allclose(scores, plain_scores, rtol=1e-12)
+    for one, other in zip(gradient, plain, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-10, atol=1e-12)
+
+
+def test_networks_of_users_and_coefficients_pull_back_too():
+    network = superarm.network(
+        lambda key, dim: {"w": jax.random.normal(key, (dim,))}, lambda params, x: jnp.tanh(params["w"] @ x)
+    )
+    contexts = jnp.asarray(contexts_of(), jnp.float32)
+    slopes = jnp.linspace(-1.0, 1.0, NUMBER, dtype=jnp.float32)
+    params = network.init(jax.random.key(0), DIM)
+    inner = np.asarray(contexts) @ np.asarray(params["w"])
+    scores, gradient = pulled(network, params, contexts, slopes)
+    np.testing.assert_allclose(scores, np.tanh(inner), rtol=1e-5)
+    expected = (np.asarray(slopes) * (1 - np.tanh(inner) ** 2)) @ np.asarray(contexts)
+    np.testing.assert_allclose(gradient["w"], expected, rtol=1e-4, atol=1e-5)
+    linear, theta = superarm.models.Coefficients(), jnp.arange(1.0, DIM + 1.0)
+    double = jnp.asarray(contexts, jnp.float64)
+    scores, gradient = pulled(linear, theta, double, jnp.asarray(slopes, jnp.float64))
+    np.testing.assert_allclose(scores, np.asarray(double) @ np.asarray(theta), rtol=1e-12)
+    np.testing.assert_allclose(gradient, np.asarray(slopes, float) @ np.asarray(double), rtol=1e-10)

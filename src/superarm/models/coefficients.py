@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -33,6 +34,10 @@ class Coefficients:
     def apply(self, params: Array, contexts: Array) -> Array:
         """(n,) scores of contexts (n, d)."""
         return contexts @ params
+
+    def pullback(self, params: Array, contexts: Array) -> tuple[Array, Callable[[Array], Array]]:
+        """(n,) scores, and how slopes (n,) become a gradient."""
+        return contexts @ params, lambda slopes: slopes @ contexts
 
     def gradients(self, params: Array, contexts: Array) -> tuple[Array, Array]:
         """(n,) scores and (n, d) their gradients: the contexts."""

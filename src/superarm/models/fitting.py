@@ -18,6 +18,7 @@ import jax.numpy as jnp
 import optax
 
 from superarm.models.history import History
+from superarm.models.links import link_of
 from superarm.models.losses import LOSSES
 from superarm.models.networks import Scorer
 from superarm.types import Array, pytree, static
@@ -80,9 +81,12 @@ class Fitting:
                 if self.batch is None
                 else objective.minibatch(params, jax.random.fold_in(key, index))
             )
-            updates, moments = transform.update(gradient, moments, params)
+            with jax.numpy_dtype_promotion("standard"):  # Optax's Adam mixes types
+                updates, moments = transform.update(gradient, moments, params)
             small = jnp.zeros((), bool)
-            if self.tolerance is not None:
+            if self.tolerance is None:
+                value = before  # not asked for, and so not computed
+            else:
                 change = jnp.abs(before - value)  # infinite in the first step, as is what it is measured by
                 small = (index > 0) & (change <= self.tolerance.astype(value.dtype) * jnp.abs(before))
             return index + 1, optax.apply_updates(params, updates), moments, value, small
@@ -177,11 +181,10 @@ class _Objective:
         return self.history.contexts, self.history.feedback, self.history.filled
 
     def _losses(self, params: Any, contexts: Array, feedback: Array, filled: Array) -> tuple[Array, Any]:
-        def total(params: Any) -> Array:
-            losses = LOSSES[self.fitting.loss](self.network.apply(params, contexts), feedback)
-            return jnp.sum(losses, where=filled)
-
-        return jax.value_and_grad(total)(params)
+        scores, pull = self.network.pullback(params, contexts)
+        losses = LOSSES[self.fitting.loss](scores, feedback)
+        slopes = jnp.where(filled, link_of(self.fitting.loss).slope(scores, feedback), 0.0)
+        return jnp.sum(losses, where=filled), pull(slopes)
 
     def _finish(self, params: Any, total: tuple[Array, Any]) -> tuple[Array, Any]:
         """Add the penalty, and divide when the mean is asked for."""
