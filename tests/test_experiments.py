@@ -666,12 +666,23 @@ def test_the_largest_finished_scale_counts(simulator, tmp_path):
 # --- the papers' experiments, at their smallest ---
 
 
-@pytest.mark.parametrize("name", EXPERIMENTS)
+# Those whose smoke scale is another's under another name.
+SAME = {name for name in EXPERIMENTS if name.startswith("bae2026/")} - {
+    "bae2026/h1",
+    "bae2026/banknote",
+    "bae2026/open-bandit",
+}
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.full] if name in SAME else []) for name in EXPERIMENTS]
+)
 def test_smoke_scale_runs(name, tmp_path):
     summary = runner.run(name, scale="smoke", seeds=2, out=tmp_path, workers=0)
     table = pd.read_parquet(tmp_path / name / "smoke" / "rounds.parquet")
-    assert np.isfinite(table[NUMBERS].to_numpy()).all()
-    assert (table["value"] <= table["best"] + 1e-9).all()
+    logged = name == "bae2026/open-bandit"  # of a log only the reward is known
+    assert np.isfinite(table[["reward"] if logged else NUMBERS].to_numpy()).all()
+    assert logged or (table["value"] <= table["best"] + 1e-9).all()
     assert len(summary.claims) == len(lookup(name).claims)
     assert (tmp_path / name / "smoke" / "figure.svg").stat().st_size > 1000
     # A toy proves nothing of the paper's numbers.
