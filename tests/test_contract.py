@@ -194,8 +194,9 @@ ROWS = {
     "uniform": Row(lambda **kw: policies.uniform(**{"oracle": SET, **kw}), learns=False, bad=SET_BAD),
 }
 
-# Presets that differ from another row in a number or in the explorer alone: `make test-full` has them.
+# Presets whose parts other rows have, too: `make test-full` has them.
 ALIKE = {
+    "ada_ofu_ecolog",
     "logistic_ucb_1",
     "logistic_ucb_1_original",
     "ncbf_ucb",
@@ -203,12 +204,13 @@ ALIKE = {
     "neural_log_ts_1_theory",
     "neural_log_ts_2",
     "neural_log_ts_2_theory",
+    "neural_log_ucb_1",
     "neural_log_ucb_1_theory",
 }
 
 
 def rows_of(names):
-    """The names as parameters; those that are like others only in the full tests."""
+    """The names as parameters; those whose parts others have only in the full tests."""
     return [pytest.param(name, marks=[pytest.mark.full] if name in ALIKE else []) for name in names]
 
 

@@ -45,7 +45,7 @@ def tail_bound(
     >>> round(float(tail_bound(2.0, 10, delta=0.1, norm=1.0, ridge=1.0)), 3)
     65.759
     """
-    rate = jnp.log(4.0 * jnp.maximum(count, 1) ** 2 / delta)
+    rate = jnp.log(4.0 * jnp.maximum(jnp.asarray(count, FLOAT), 1.0) ** 2 / delta)
     return 8.0 * jnp.sqrt(jnp.maximum(logdet, 0.0) * rate) + 4.0 * bound * norm / math.sqrt(ridge) * rate
 
 
