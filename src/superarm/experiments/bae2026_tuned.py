@@ -1,7 +1,8 @@
 """Exploration nu and regularization lambda of bae2026's methods, per problem, training and method.
 
 Chosen over the paper's grid {0.01, 0.1, 1, 10, 100}^2 by `superarm tune ID --policy METHOD.TRAINING
---rounds 1000 --seeds 2`, on seeds 1000 and 1001, which are not reported.
+--rounds 1000 --seeds 2`, on seeds 1000 and 1001, which are not reported (NCBF-UCB with Adam on h1: on
+1002, too). mnist is not tuned.
 """
 
 TUNED: dict[str, dict[str, dict[str, tuple[float, float]]]] = {
