@@ -21,7 +21,9 @@ from superarm.datasets import (
     DataError,
     download,
     fetch,
+    load_adult_classes,
     load_banknote,
+    load_covertype,
     load_magic,
     load_mnist,
     load_mushroom,
@@ -29,12 +31,17 @@ from superarm.datasets import (
     load_shuttle,
     lzw,
 )
+from superarm.datasets.adult_classes import CATEGORIES, parse_adult_classes
 from superarm.datasets.mnist import parse_mnist
 from superarm.datasets.mushroom import parse_mushroom
-from superarm.datasets.tables import BANKNOTE, MAGIC, PHONEME, SHUTTLE
+from superarm.datasets.tables import BANKNOTE, COVERTYPE, MAGIC, PHONEME, SHUTTLE
+from superarm.environments import classification
 
 REAL = os.environ.get("SUPERARM_DATA", "")
-LOADERS = (load_banknote, load_magic, load_mnist, load_mushroom, load_phoneme, load_shuttle)
+LOADERS = (
+    *(load_adult_classes, load_banknote, load_covertype, load_magic),
+    *(load_mnist, load_mushroom, load_phoneme, load_shuttle),
+)
 
 
 @pytest.fixture(autouse=True)
@@ -94,8 +101,15 @@ TABLES = [
     ),
     (load_banknote, BANKNOTE, b"3.6216,8.6661,-2.8073,-0.44699,0\r\n-1.5,2,3,4.0,1"),
     (load_phoneme, PHONEME, b"1.24,0.875,-0.205,-0.078,0.067,0\n0.268,1.352,1.035,-0.332,0.217,1\n"),
+    (
+        load_covertype,
+        COVERTYPE,
+        b"2596,51,3,258,0,510,221,232,148,6279" + b",1,0,0,0" + b",0" * 39 + b",1,5\n"
+        b"2590,56,2,212,-6,390,220,235,151,6225" + b",0,0,0,1" + b",1" + b",0" * 39 + b",7\n"
+        b"2804,139,9,268,65,3180,234,238,135,6121" + b",0,1,0,0" + b",0,1" + b",0" * 38 + b",1\n",
+    ),
 ]
-LABELS = {SHUTTLE: [1, 6, 0], MAGIC: [1, 0], BANKNOTE: [0, 1], PHONEME: [0, 1]}
+LABELS = {SHUTTLE: [1, 6, 0], MAGIC: [1, 0], BANKNOTE: [0, 1], PHONEME: [0, 1], COVERTYPE: [4, 6, 0]}
 
 
 @pytest.mark.parametrize(("load", "table", "text"), TABLES, ids=lambda value: getattr(value, "file", ""))
@@ -134,6 +148,11 @@ def test_a_table_equals_a_plain_reading(put, load, table, text):
         (BANKNOTE, b",0\r", b",0.0\r", r"line 1: label must be 0 or 1, got '0\.0'"),
         (PHONEME, b"0.268", b"0,268", r"line 2: must have 6 columns, got 7"),
         (PHONEME, b"0.268", b"\xb2", r"must be ascii text, got byte 0xb2"),
+        (COVERTYPE, b",7\n", b",0\n", r"line 2: label must be 1 or .* or 7, got '0'"),
+        (COVERTYPE, b",7\n", b",8\n", r"line 2: label must be 1 or .* or 7, got '8'"),
+        (COVERTYPE, b",-6,", b",--6,", r"line 2: Vertical_Distance_To_Hydrology must be a number, got '--6'"),
+        (COVERTYPE, b",1,5\n", b",?,5\n", r"line 1: Soil_Type40 must be a number, got '\?'"),
+        (COVERTYPE, b",1,5\n", b",5\n", r"line 1: must have 55 columns, got 54"),
     ],
 )
 def test_a_malformed_table_is_said_in_one_sentence(table, old, new, message):
@@ -204,6 +223,68 @@ def test_mushroom_equals_a_plain_reading(put):
 def test_a_malformed_mushroom_is_said_in_one_sentence(change, message):
     with pytest.raises(DataError, match=rf"^mushroom/agaricus-lepiota\.data, {message}$"):
         parse_mushroom(change(mushroom_text()))
+
+
+# Adult
+
+ADULT = b"""\
+39, State-gov, 77516, Masters, 14, Never-married, Sales, Wife, White, Male, 2174, 0, 40, United-States, <=50K
+50, ?, 83311, 10th, 6, Divorced, ?, Husband, Black, Female, 0, 0, 13, ?, >50K
+38, Private, 215646, HS-grad, 9, Divorced, Sales, Own-child, Other, Male, 0, 1902, 60, Trinadad&Tobago, <=50K
+28, Private, 338409, 10th, 6, Separated, Tech-support, Wife, White, Female, 0, 0, 40, Outlying-US(Guam), >50K
+
+"""
+
+
+def test_adult_equals_a_plain_reading(put):
+    put("adult/adult.data", ADULT)
+    data = load_adult_classes()
+    rows = [line.split(", ") for line in ADULT.decode().split("\n")[:4]]
+    for place, name in enumerate(data.names):
+        column = [row[place] for row in rows]
+        if name in CATEGORIES:
+            plain = [sorted(set(column)).index(word) for word in column]
+        else:
+            plain = [int(word) for word in column]
+        assert data.features[:, place].tolist() == plain, name
+    assert data.features[:, 1].tolist() == [2, 0, 1, 1]  # workclass: ? is the first
+    assert data.labels.tolist() == [0, 1, 0, 1]
+    assert data.class_names == ("<=50K", ">50K")
+    assert data.features.shape == (4, 14)
+    assert (data.features.dtype, data.labels.dtype) == (np.float64, np.int64)
+    assert load_adult_classes() is data
+    with pytest.raises(ValueError, match="read-only"):
+        data.features[0, 0] = 1.0
+
+
+def test_adult_is_rescaled_column_by_column(put):
+    put("adult/adult.data", ADULT)
+    world = classification(load_adult_classes())
+    np.testing.assert_array_equal(world.features.min(axis=0), np.full(14, -1.0))
+    np.testing.assert_array_equal(world.features.max(axis=0), np.full(14, 1.0))
+    assert world.features[:, 1].tolist() == [1.0, -1.0, 0.0, 0.0]
+    assert world.num_codes == 0
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        (b" Private,", b"", r"line 3: must have 15 columns, got 14"),
+        (b"\n50,", b"\n?,", r"line 2: age must be a whole number, got '\?'"),
+        (b"83311", b"8331.1", r"line 2: fnlwgt must be a whole number, got '8331\.1'"),
+        (b" 1902,", b" -1902,", r"line 3: capital-loss must be a whole number, got '-1902'"),
+        (b"State-gov", b"", r"line 1: workclass must be a word or \?, got ''"),
+        (b"State-gov", b"State gov", r"line 1: workclass must be a word or \?, got 'State gov'"),
+        (b"Sales", b"??", r"line 1: occupation must be a word or \?, got '\?\?'"),
+        (b">50K", b">50K.", r"line 2: income must be <=50K or >50K, got '>50K\.'"),
+        (b"\n50,", b"\n\n50,", r"line 2: must have 15 columns, got 1"),
+        (b"Private", b"Priv\xe9", r"must be ascii text, got byte 0xe9"),
+    ],
+)
+def test_a_malformed_adult_is_said_in_one_sentence(old, new, message):
+    assert old in ADULT
+    with pytest.raises(DataError, match=rf"^adult/adult\.data(, |: ){message}$"):
+        parse_adult_classes(ADULT.replace(old, new, 1))
 
 
 # MNIST
@@ -363,6 +444,38 @@ def test_a_broken_packed_member_is_damaged(known, monkeypatch):
         fetch("shuttle/shuttle.trn")
 
 
+# The .gz form inside an archive
+
+
+def covertype_zip(member: bytes) -> io.BytesIO:
+    archive = io.BytesIO()
+    with zipfile.ZipFile(archive, "w") as writer:
+        writer.writestr("covtype.data.gz", member)
+    return response(archive.getvalue())
+
+
+def test_a_compressed_member_of_an_archive_is_unpacked(known, monkeypatch):
+    text = TABLES[4][2]
+    known("covertype/covtype.data", text)
+    monkeypatch.setattr(download, "open_url", lambda url: covertype_zip(gzip.compress(text)))
+    assert load_covertype().features.shape == (3, 54)
+
+
+@pytest.mark.parametrize(
+    ("member", "reason"),
+    [
+        (b"<html>", "Not a gzipped file"),
+        (gzip.compress(TABLES[4][2])[:-20], "Compressed file ended before the end-of-stream marker"),
+        (gzip.compress(bytes(10_000_000)), r"expected \d+ bytes, got more"),
+    ],
+)
+def test_a_broken_compressed_member_is_damaged(known, monkeypatch, member, reason):
+    known("covertype/covtype.data", TABLES[4][2])
+    monkeypatch.setattr(download, "open_url", lambda url: covertype_zip(member))
+    with pytest.raises(DataError, match=rf"covtype\.data as downloaded .* is damaged: {reason}"):
+        load_covertype()
+
+
 # The real files, where SUPERARM_DATA holds them
 
 COUNTS = {
@@ -371,12 +484,19 @@ COUNTS = {
     load_banknote: (4, [762, 610]),
     load_phoneme: (5, [3818, 1586]),
     load_mushroom: (22, [3916, 4208]),
+    load_covertype: (54, [211840, 283301, 35754, 2747, 9493, 17367, 20510]),
+    load_adult_classes: (14, [24720, 7841]),
     load_mnist: (196, [5923, 6742, 5958, 6131, 5842, 5421, 5918, 6265, 5851, 5949]),
 }
 
 if REAL and Path(REAL, "mnist").is_dir():
 
-    @pytest.mark.parametrize("load", COUNTS, ids=lambda load: load.__name__)
+    @pytest.mark.parametrize(
+        "load",
+        # Covertype takes 20 seconds to read.
+        [pytest.param(load, marks=pytest.mark.full) if load is load_covertype else load for load in COUNTS],
+        ids=lambda load: load.__name__,
+    )
     def test_real_data(load, monkeypatch):
         monkeypatch.setenv("SUPERARM_DATA", REAL)
         data = load()

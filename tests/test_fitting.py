@@ -50,7 +50,7 @@ def history_of(seed=0, hole=True, dtype=np.float64) -> History:
     return History(
         contexts=np.where(filled[:, None], rng.normal(size=(SLOTS, DIM)), 7.0).astype(dtype),
         feedback=np.where(filled, rng.normal(size=SLOTS), -7.0).astype(dtype),
-        filled=filled,
+        counts=filled.astype(dtype),
         seen=np.int64(filled.sum()),
         events=np.int64(3),
     )
@@ -398,7 +398,7 @@ def test_keeping_all_needs_a_capacity():
     [
         ({"memory": "window"}, "memory_size must be given with memory='window', got None"),
         ({"memory_size": 3}, "memory_size must be left out with memory='all', got 3"),
-        ({"memory": "some"}, "memory must be one of 'all', 'window', 'reservoir', got 'some'"),
+        ({"memory": "some"}, "memory must be one of 'all', 'window', 'reservoir', 'arms', got 'some'"),
         ({"memory": "reservoir", "memory_size": 0}, "memory_size must be >= 1, got 0"),
         ({"loss": "hinge"}, "loss must be one of 'squared', 'logistic', 'poisson', 'probit', got 'hinge'"),
         ({"optimizer": "sgd"}, "optimizer must be one of 'gd', 'adam', got 'sgd'"),

@@ -27,7 +27,7 @@ def history_of(features, rewards, slots=None):
     contexts[: len(rewards)], feedback[: len(rewards)] = features, rewards
     filled = np.arange(slots) < len(rewards)
     count = jnp.int64(len(rewards))
-    return History(jnp.asarray(contexts), jnp.asarray(feedback), jnp.asarray(filled), count, count)
+    return History(jnp.asarray(contexts), jnp.asarray(feedback), jnp.asarray(filled, float), count, count)
 
 
 @jax.jit

@@ -20,7 +20,8 @@ import pytest
 import neural_reference as reference
 import superarm
 from superarm import rollout
-from superarm.anytime import cn_ts_doubling, cn_ucb_doubling, doubling
+from superarm.anytime import doubling
+from superarm.policies import cn_ts_doubling, cn_ucb_doubling
 from superarm.types import Event, Offer, Outcome, Spec, pytree
 from superarm.widths.dual import DualFactor
 from superarm.widths.full import FullFactor

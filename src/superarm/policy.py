@@ -41,6 +41,11 @@ class Epoch:
     stop: int
     replay: bool
 
+    @property
+    def origin(self) -> int:
+        """The decision that is the policy's first: schedules and fits count from there."""
+        return 0 if self.replay else self.start
+
 
 @pytree
 @dataclass(frozen=True)

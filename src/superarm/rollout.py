@@ -93,8 +93,9 @@ def run_seed(
             keys,
             seed,
             keep_events=any(later.replay for later in epochs[number + 1 :]),
+            origin=epoch.origin,
         )
-        first = run.begin(key_init, epoch.stop)
+        first = run.begin(key_init, epoch.stop - epoch.origin)
         if epoch.replay:
             first = run.replay(first, traces)
         for state, trace, took in run.rounds(first, epoch.start, epoch.stop):
@@ -104,7 +105,7 @@ def run_seed(
                 on_rounds(len(took))
             last = state
         compile_seconds += run.compile_seconds
-        refused += int(getattr(last.fit, "failures", 0))
+        refused += int(np.sum(getattr(last.fit, "failures", 0)))  # of all members, in an ensemble
     frame = _table(traces, np.concatenate(seconds), seed, record_every, keep_items)
     frame.attrs["compile_seconds"] = compile_seconds
     frame.attrs["refused_fits"] = refused
@@ -136,8 +137,9 @@ class Run:
         seed: int,
         *,
         keep_events: bool,
+        origin: int = 0,
     ) -> None:
-        """Begin nothing yet."""
+        """Begin nothing yet; decision `origin` of the run is the policy's first."""
         self.policy, self.environment, self.world, self.keys, self.seed = (
             policy,
             environment,
@@ -146,7 +148,14 @@ class Run:
             seed,
         )
         self.keep_events = keep_events
+        self.origin = origin
         self.compile_seconds = 0.0
+
+    @property
+    def learns_inside(self) -> bool:
+        """Whether compiled chunks fit, too: with a fit in every round the host would be in the way."""
+        native = self.policy.native and self.environment.native
+        return native and self.policy.learn_every == 1 and not hasattr(self.environment, "chunks")
 
     def begin(self, key: Array, rounds: int) -> State:
         """Return the first state, with room for all that will be observed."""
@@ -164,13 +173,14 @@ class Run:
         step = _compiled_chunks if native else _stepped_chunks
         run_chunk, self.compile_seconds = getattr(self.environment, "chunks", step)(self, state)
         while start < stop:
-            asked = min(CHUNK, stop - start, _until_learn(self.policy, start))
+            until = CHUNK if self.learns_inside else _until_learn(self.policy, start - self.origin)
+            asked = min(CHUNK, stop - start, until)
             begun = time.perf_counter()
             state, trace = run_chunk(state, start, asked)
             trace = jax.tree.map(lambda leaf, asked=asked: np.asarray(leaf)[:asked], trace)
             length = len(trace.healthy)
             start += length
-            state = self.learned(state, start) if length else state
+            state = self.learned(state, start) if length and not self.learns_inside else state
             took = np.full(length, (time.perf_counter() - begun) / max(length, 1))
             _require_health(self.policy, trace, self.seed, start - length)
             yield state, trace, took
@@ -180,7 +190,7 @@ class Run:
     def learned(self, state: State, count: int) -> State:
         """Return the state with a new fit, if one is due after `count` decisions."""
         every = self.policy.learn_every
-        if every is None or count % every:
+        if every is None or (count - self.origin) % every:
             return state
         return replace(state, fit=_learn(self.policy, state, jax.random.fold_in(self.keys.learn, count)))
 
@@ -229,10 +239,10 @@ def _compiled_chunks(
     """Return a compiled chunk, from the cache of this process when structure and shapes are known."""
     arguments = (run.policy, run.environment, run.world, run.keys)
     zero = np.int64(0)
-    chunk, seconds = compiled(_chunk, *arguments, state, zero, zero, keep_events=run.keep_events)
+    chunk, seconds = compiled(_chunk, *arguments, state, zero, zero, zero, keep_events=run.keep_events)
 
     def step(state: State, start: int, length: int) -> tuple[State, Trace]:
-        return chunk(*arguments, state, np.int64(start), np.int64(length))
+        return chunk(*arguments, state, np.int64(start), np.int64(length), np.int64(run.origin))
 
     return step, seconds
 
@@ -261,15 +271,19 @@ def _chunk(
     state: State,
     start: Array,
     length: Array,
+    origin: Array,
     *,
     keep_events: bool,
 ) -> tuple[State, Trace]:
     """Run `length` rounds from `start`; both are values, so a short last chunk compiles nothing."""
-    step = partial(_round, policy, environment, world, keys, keep_events)
+    step = partial(_round, policy, environment, world, keys, keep_events, origin=origin)
 
     def body(index: Array, carry: tuple[State, Trace]) -> tuple[State, Trace]:
         state, buffer = carry
         state, trace = step(state, start + index)
+        if policy.learn_every == 1:
+            key = jax.random.fold_in(keys.learn, start + index + 1)
+            state = replace(state, fit=policy.learn(state, key))
         return state, jax.tree.map(lambda rows, row: rows.at[index].set(row), buffer, trace)
 
     row = jax.eval_shape(step, state, start)[1]
@@ -285,11 +299,12 @@ def _round(
     keep_events: bool,
     state: State,
     count: Array,
+    origin: Array | int = 0,
 ) -> tuple[State, Trace]:
-    """One round: offer, select, respond, observe."""
+    """One round: offer, select, respond, observe. The policy counts from `origin`, the world from 0."""
     key_offer, key_respond, key_select, key_observe = _round_keys(keys, count)
     offer = environment.offer(world, key_offer)
-    decision = policy.select(state, key_select, offer.contexts, count, offer.mask)
+    decision = policy.select(state, key_select, offer.contexts, count - origin, offer.mask)
     outcome = environment.respond(world, key_respond, offer, decision)
     return settle(policy, state, key_observe, decision, outcome, keep_events)
 
@@ -337,7 +352,7 @@ def _stepped_chunks(run: Run, state: State) -> tuple[Callable[[State, int, int],
         key_offer, key_respond, key_select, key_observe = _round_keys(keys, jnp.int64(count))
         offer = _offer(environment, world, key_offer) if native else environment.offer(world, key_offer)
         key_explore, key_choose = jax.random.split(key_select)
-        scores = _scores(policy, state, key_explore, offer.contexts, jnp.int64(count))
+        scores = _scores(policy, state, key_explore, offer.contexts, jnp.int64(count - run.origin))
         choice = choose(policy, key_choose, scores, offer.mask)
         decision = _decide(offer.contexts, scores, offer.mask, choice)
         outcome = respond(environment, world, key_respond, offer, decision)

@@ -1,6 +1,7 @@
 """Loaders for the papers' real data. See docs/data.md for where files are looked for, and their licences."""
 
 from superarm.datasets.adult import AdultAds, load_adult
+from superarm.datasets.adult_classes import load_adult_classes
 from superarm.datasets.classes import ClassData
 from superarm.datasets.fetch import fetch
 from superarm.datasets.files import FILES, DataError, DataFile, Source
@@ -8,7 +9,7 @@ from superarm.datasets.lastfm import LastfmArtists, load_lastfm
 from superarm.datasets.mnist import load_mnist
 from superarm.datasets.mushroom import load_mushroom
 from superarm.datasets.open_bandit import OpenBandit, load_open_bandit
-from superarm.datasets.tables import load_banknote, load_magic, load_phoneme, load_shuttle
+from superarm.datasets.tables import load_banknote, load_covertype, load_magic, load_phoneme, load_shuttle
 
 __all__ = [
     "FILES",
@@ -21,7 +22,9 @@ __all__ = [
     "Source",
     "fetch",
     "load_adult",
+    "load_adult_classes",
     "load_banknote",
+    "load_covertype",
     "load_lastfm",
     "load_magic",
     "load_mnist",

@@ -16,6 +16,7 @@ Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
 FILE = "adult/adult.data"
+INCOMES = ("<=50K", ">50K")
 GROUP_NAMES = ("male", "female")
 AGE_BINS = 7  # wen2015, section 6.2
 ACCEPTANCE = (0.05, 0.15)  # income up to 50k, above: wen2015, section 6.2
@@ -83,7 +84,7 @@ def _person(number: int, fields: list[str]) -> tuple[int, int, int, int, int]:
         whole(FILE, number, "education-num", fields[4]),
         option(FILE, number, "sex", fields[9], ("Male", "Female")),
         whole(FILE, number, "hours-per-week", fields[12]),
-        option(FILE, number, "income", fields[14], ("<=50K", ">50K")),
+        option(FILE, number, "income", fields[14], INCOMES),
     )
 
 

@@ -14,11 +14,11 @@ class ClassData:
     """Rows and their classes. Arrays are read-only.
 
     Attributes:
-        features: (n, d) numbers as they are in the data; where `categorical`, the codes of characters.
+        features: (n, d) numbers as they are in the data, and the codes of categories and characters.
         labels: (n,) the class of each row, from 0 to K - 1.
         names: (d) names of the features.
         class_names: (K) names of the classes.
-        categorical: True when a feature is a code without order.
+        categorical: True when every feature is a code without order.
     """
 
     features: npt.NDArray[Any]

@@ -15,7 +15,7 @@ from superarm.datasets.files import DataError, DataFile
 def read_content(file: DataFile, path: Path, label: str = "", advice: str = "") -> bytes:
     """Return the verified content of `file`, stored at `path` as it is, as .gz, or as a member of a .zip.
 
-    A member may be in the .Z form.
+    A member may be in the .Z or the .gz form.
 
     Args:
         file: what the content must be.
@@ -48,6 +48,9 @@ def _read_bounded(file: DataFile, path: Path) -> bytes:
     bound = file.size + 1
     if path.suffix == ".zip":
         with zipfile.ZipFile(path) as archive, archive.open(file.member) as stream:
+            if file.member.endswith(".gz"):
+                with gzip.open(stream, "rb") as unpacked:
+                    return unpacked.read(bound)
             content = stream.read(bound)
             return lzw.unpack(content, bound) if file.member.endswith(".Z") else content
     if path.suffix == ".gz":

@@ -39,7 +39,7 @@ class DataFile:
         sha256: checksum of the content.
         size: bytes of the content.
         url: the https address of the file itself, of its .gz form, or of a .zip archive that holds it.
-        member: its name inside the archive; "" when `url` is not an archive. It may end in .Z.
+        member: its name inside the archive; "" when `url` is not an archive. It may end in .Z or .gz.
         source: the data set that it belongs to.
         unended: checksum of the content without its last line end, where `url` has it so; "" elsewhere.
     """
@@ -118,6 +118,13 @@ PHONEME = Source(
 )
 # KEEL's own file has a header; these are its rows.
 PHONEME_ROWS = "https://raw.githubusercontent.com/jbrownlee/Datasets/3aafcf4b895557f08f95274bc050841d8568667e/phoneme.csv"
+
+COVERTYPE = Source(
+    title="Covertype",
+    page="https://archive.ics.uci.edu/dataset/31/covertype",
+    licence="CC BY 4.0",
+    citation="Blackard (1998), Covertype, UCI Machine Learning Repository, doi:10.24432/C50K5N",
+)
 
 OPEN_BANDIT = Source(
     title="Open Bandit Dataset, small sample",
@@ -224,6 +231,14 @@ _TABLE = (
         member="",
         source=PHONEME,
         unended="eacbb9f7a2b2135d067bff28ed7b9adb760f61f5e91f375f91e22e7e42ace24d",
+    ),
+    DataFile(
+        name="covertype/covtype.data",
+        sha256="0a9371cef7c964b5475d6053cc3e0894a5aa6f65ad1ed3ecb01c45aa96217945",
+        size=75_169_317,
+        url="https://archive.ics.uci.edu/static/public/31/covertype.zip",
+        member="covtype.data.gz",
+        source=COVERTYPE,
     ),
     DataFile(
         name="open-bandit-dataset/random/all/all.csv",

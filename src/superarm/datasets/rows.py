@@ -6,6 +6,7 @@ import csv
 import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 
 from superarm.datasets.files import DataError
 
@@ -92,10 +93,17 @@ def _places(name: str, header: list[str], columns: Sequence[str]) -> list[int]:
 
 def number(name: str, line: int, column: str, field: str) -> float:
     """Return a field as a float; it must be a finite decimal number."""
-    value = float(field) if _NUMBER.fullmatch(field) else math.nan
+    value = _value(field)
     if not math.isfinite(value):
         raise DataError(f"{name}, line {line}: {column} must be a number, got {field!r}")
     return value
+
+
+# Covertype has 31 million fields, of which 7 thousand are distinct: half the time, and half the memory.
+@lru_cache(maxsize=2**14)
+def _value(field: str) -> float:
+    """Return the number that a field says, NaN when it says none."""
+    return float(field) if _NUMBER.fullmatch(field) else math.nan
 
 
 def whole(name: str, number: int, column: str, field: str) -> int:

@@ -6,6 +6,7 @@ from superarm.environments.choices import AssortmentChoices, assortment_choices
 from superarm.environments.classification import Classification, classification
 from superarm.environments.clicks import Clicks, PairClicks, clicks
 from superarm.environments.fixed_arms import FixedArms, fixed_arms
+from superarm.environments.fixed_scores import FixedScores, fixed_scores
 from superarm.environments.linear import LinearScores, linear_scores
 from superarm.environments.logistic import LogisticScores, logistic_scores
 from superarm.environments.longest_path import LongestPath, longest_path
@@ -18,6 +19,7 @@ __all__ = [
     "Classification",
     "Clicks",
     "FixedArms",
+    "FixedScores",
     "LinearScores",
     "LogisticScores",
     "LongestPath",
@@ -29,6 +31,7 @@ __all__ = [
     "classification",
     "clicks",
     "fixed_arms",
+    "fixed_scores",
     "linear_scores",
     "logistic_scores",
     "longest_path",

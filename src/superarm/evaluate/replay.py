@@ -169,7 +169,8 @@ class Reader:
             rows, more = 0, True
             while more:  # another time where a pass ends
                 self._say_the_end(start + rows)
-                count, left = np.int64(start + rows), np.int64(0 if self.ended else length - rows)
+                count = np.int64(start - run.origin + rows)  # as the policy counts
+                left = np.int64(0 if self.ended else length - rows)
                 state, buffer, offered, taken = offer(run.policy, run.keys, state, self._place(), count, left)
                 self.offered = int(offered)
                 parts.append(jax.tree.map(lambda leaf, taken=int(taken): np.asarray(leaf)[:taken], buffer))

@@ -1,8 +1,19 @@
 """Explorers: how does doubt become a choice?"""
 
+from superarm.explorers.ensemble import EnsembleSampling
 from superarm.explorers.greedy import EpsilonGreedy, Greedy, Uniform
 from superarm.explorers.responses import Responses
 from superarm.explorers.thompson import Thompson
 from superarm.explorers.ucb import UCB
+from superarm.explorers.warm_up import WarmUp
 
-__all__ = ["UCB", "EpsilonGreedy", "Greedy", "Responses", "Thompson", "Uniform"]
+__all__ = [
+    "UCB",
+    "EnsembleSampling",
+    "EpsilonGreedy",
+    "Greedy",
+    "Responses",
+    "Thompson",
+    "Uniform",
+    "WarmUp",
+]

@@ -1,6 +1,7 @@
 """Models: what score does a feature vector have?"""
 
 from superarm.models.coefficients import Coefficients
+from superarm.models.ensemble import Ensemble
 from superarm.models.factory import glm, neural
 from superarm.models.fitting import Fitting
 from superarm.models.history import Memory
@@ -10,11 +11,14 @@ from superarm.models.links import LINKS, Link
 from superarm.models.networks import network, perceptron
 from superarm.models.neural import EffectiveDimension, Neural
 from superarm.models.one_pass import OnePassLogistic
+from superarm.models.perturbed import PerturbedHistory
+from superarm.models.planned import Planned
 
 __all__ = [
     "LINKS",
     "Coefficients",
     "EffectiveDimension",
+    "Ensemble",
     "Fitting",
     "ItemBetas",
     "ItemMeans",
@@ -23,6 +27,8 @@ __all__ = [
     "Memory",
     "Neural",
     "OnePassLogistic",
+    "PerturbedHistory",
+    "Planned",
     "glm",
     "network",
     "neural",

@@ -62,7 +62,8 @@ def neural(
         tolerance: stop once a step changes the objective by less than this share.
         restart: start every fit from the first parameters; otherwise from the last fit.
         learn_every: decisions between fits.
-        memory: "all"; "window", the last `memory_size` decisions; "reservoir", a sample of `memory_size`.
+        memory: "all"; "window", the last `memory_size` decisions; "reservoir", a sample of `memory_size`;
+            "arms", counts and means per arm, which say all where arms keep their features.
         memory_size: see memory.
         refresh: rebuild Z at every fit, from the observations kept and the current network.
         weights: "none"; otherwise observations enter Z times the information of their score, mu'(f) for the
@@ -151,7 +152,8 @@ def glm(
         tolerance: stop once a step can gain no more than this share of the objective.
         steps: the most Newton steps of a fit.
         learn_every: decisions between fits.
-        memory: "all"; "window", the last `memory_size` decisions; "reservoir", a sample of `memory_size`.
+        memory: "all"; "window", the last `memory_size` decisions; "reservoir", a sample of `memory_size`;
+            "arms", counts and means per arm, which say all where arms keep their features.
         memory_size: see memory.
 
     >>> glm(link="poisson", learn_every=10).learn_every
@@ -181,9 +183,9 @@ def glm(
 
 
 def _memory(where: str, memory: str, size: int | None) -> Memory:
-    kind = checks.one_of(where, "memory", memory, ("all", "window", "reservoir"))
-    if (kind == "all") != (size is None):
-        need = "left out with memory='all'" if kind == "all" else f"given with memory={kind!r}"
+    kind = checks.one_of(where, "memory", memory, ("all", "window", "reservoir", "arms"))
+    if (kind in ("all", "arms")) != (size is None):
+        need = f"{'given' if size is None else 'left out'} with memory={kind!r}"
         raise ValueError(f"{where}: memory_size must be {need}, got {size}")
     return Memory(kind=kind, size=0 if size is None else checks.count(where, "memory_size", size))
 

@@ -116,9 +116,9 @@ class Fitting:
         """
         end, start = fitted.objective, fitted.objective_start
         losses = LOSSES[self.loss](jnp.zeros_like(history.feedback), history.feedback)
-        nothing = jnp.sum(losses, where=history.filled)
+        nothing = jnp.sum(history.counts * losses, where=history.filled).astype(end.dtype)
         if self.reduction == "mean":
-            nothing = nothing / _count(history)
+            nothing = nothing / _count(history).astype(end.dtype)
         # A rise of rounding size is none: a strong penalty rightly leaves nothing but 0.
         bad = (end >= (1.0 - 1e-5) * nothing) & (end - start > 1e-4 * nothing)
         if self.optimizer == "gd" and self.batch is None:
@@ -158,11 +158,11 @@ class _Objective:
         def add(block: Array, total: Any) -> Any:
             # The last block starts early enough to fit; what an earlier block had is masked.
             first = jnp.minimum(block * size, slots - size)
-            contexts, feedback, filled = jax.tree.map(
+            contexts, feedback, counts = jax.tree.map(
                 lambda leaf: jax.lax.dynamic_slice_in_dim(leaf, first, size), self._slots
             )
-            fresh = first + jnp.arange(size) >= block * size
-            return jax.tree.map(jnp.add, total, self._losses(params, contexts, feedback, filled & fresh))
+            counts = jnp.where(first + jnp.arange(size) >= block * size, counts, 0.0)
+            return jax.tree.map(jnp.add, total, self._losses(params, contexts, feedback, counts))
 
         zero = (jnp.zeros((), self.network.dtype), jax.tree.map(jnp.zeros_like, params))
         total = jax.lax.fori_loop(0, (self.used + size - 1) // size, add, zero)
@@ -178,13 +178,15 @@ class _Objective:
 
     @property
     def _slots(self) -> tuple[Array, Array, Array]:
-        return self.history.contexts, self.history.feedback, self.history.filled
+        history, dtype = self.history, self.network.dtype
+        return history.contexts, history.feedback.astype(dtype), history.counts.astype(dtype)
 
-    def _losses(self, params: Any, contexts: Array, feedback: Array, filled: Array) -> tuple[Array, Any]:
+    def _losses(self, params: Any, contexts: Array, feedback: Array, counts: Array) -> tuple[Array, Any]:
+        filled = counts != 0.0  # an empty slot's loss may be anything
         scores, pull = self.network.pullback(params, contexts)
         losses = LOSSES[self.fitting.loss](scores, feedback)
-        slopes = jnp.where(filled, link_of(self.fitting.loss).slope(scores, feedback), 0.0)
-        return jnp.sum(losses, where=filled), pull(slopes)
+        slopes = jnp.where(filled, counts * link_of(self.fitting.loss).slope(scores, feedback), 0.0)
+        return jnp.sum(counts * losses, where=filled), pull(slopes)
 
     def _finish(self, params: Any, total: tuple[Array, Any]) -> tuple[Array, Any]:
         """Add the penalty, and divide when the mean is asked for."""
@@ -194,11 +196,11 @@ class _Objective:
         value = value + 0.5 * penalty * optax.tree.norm(away, squared=True)
         gradient = jax.tree.map(lambda slope, one: slope + penalty * one, gradient, away)
         if self.fitting.reduction == "mean":
-            count = _count(self.history)
+            count = _count(self.history).astype(self.network.dtype)
             value, gradient = jax.tree.map(lambda leaf: leaf / count, (value, gradient))
         return value, gradient
 
 
 def _count(history: History) -> Array:
     """() observations held, at least 1."""
-    return jnp.maximum(jnp.sum(history.filled), 1).astype(history.feedback.dtype)
+    return jnp.maximum(jnp.sum(history.counts), 1.0)

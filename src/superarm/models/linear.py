@@ -91,6 +91,11 @@ class Linear:
         factor, shift = width.absorb(record.factor, whitened, errors / self.noise)
         return LinearRecord(mean=record.mean + shift, factor=factor)
 
+    def member_axes(self, width: LinearWidth) -> State:
+        """In an ensemble the means differ, and the covariance is shared: it does not depend on rewards."""
+        parts: Any = LinearRecord(mean=0, factor=None)  # type: ignore[arg-type]
+        return State(record=parts, fit=())
+
     def learn(self, state: State, key: Array, width: LinearWidth) -> tuple[()]:
         """Return nothing: the record is the fit."""
         return ()

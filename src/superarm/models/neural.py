@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 
 from superarm.models.fitting import Fitting
-from superarm.models.history import Memory
+from superarm.models.history import History, Memory
 from superarm.models.links import link_of
 from superarm.models.networks import Scorer
 from superarm.models.neural_beliefs import Certain, NeuralBeliefs, NeuralMemo, Stamp
@@ -161,6 +161,9 @@ class Neural:
         finite = jnp.isfinite(fitted.objective) & _all_finite(fitted.params)
         diverged = ~finite | fitting.ran_away(fitted, history)
         params = jax.tree.map(lambda old, new: jnp.where(diverged, old, new), fit.params, fitted.params)
+        if self.memory.kind == "arms":  # one whose features changed: no fit is right, and none before was
+            broken = jnp.isnan(jnp.sum(history.counts))
+            params = jax.tree.map(lambda leaf: jnp.where(broken, jnp.nan, leaf), params)
         learned = replace(
             fit,
             params=params,
@@ -172,6 +175,15 @@ class Neural:
         if self._fits_make_factors and width is not None:
             learned = replace(learned, factor=self._made(state, learned, used, width), covered=used)
         return learned
+
+    def member_axes(self, width: Width | None) -> State:
+        """In an ensemble feedback and parameters differ, and gradients with them; the start is shared."""
+        own = None if width is None else 0
+        spread = None if self.dimension is None else 0
+        history: Any = History(contexts=None, feedback=0, counts=None, seen=None, events=None)  # type: ignore[arg-type]
+        record: Any = NeuralRecord(history, factor=own, spread=spread, covered=None, version=None)  # type: ignore[arg-type]
+        fit: Any = NeuralFit(0, None, None, 0, 0, 0, own, None)  # type: ignore[arg-type]
+        return State(record=record, fit=fit)
 
     def _rows(self, fit: NeuralFit, contexts: Array) -> tuple[Array, Rows]:
         """(n,) f(x; theta), and the rows that enter Z, without weights."""
@@ -268,9 +280,10 @@ class Neural:
             low = covered + block * size
             first = jnp.minimum(low, slots - size)
             contexts = jax.lax.dynamic_slice_in_dim(history.contexts, first, size)
-            filled = jax.lax.dynamic_slice_in_dim(history.filled, first, size)
-            fresh = filled & (first + jnp.arange(size) >= low)
-            return _grown(width, factor, only(self._weighted_rows(fit, contexts), fresh))
+            counts = jax.lax.dynamic_slice_in_dim(history.counts, first, size)
+            counts = jnp.where(first + jnp.arange(size) >= low, counts, 0.0)
+            rows = self._weighted_rows(fit, contexts)
+            return _grown(width, factor, weighted(only(rows, counts != 0.0), jnp.sqrt(counts)))
 
         return jax.lax.fori_loop(0, (used - covered + size - 1) // size, absorb, start)
 

@@ -1,6 +1,6 @@
 """Penalized maximum likelihood of a generalized linear model, by Newton's method with step control.
 
-    theta = argmin  sum_i loss(x_i'theta, r_i) + (penalty / 2) |theta|^2
+    theta = argmin  sum_i loss(x_i'theta, r_i) + (penalty / 2) |theta - theta_0|^2,   theta_0 = 0 as a rule
 
 The objective is strictly convex, so the answer is unique and, with penalty > 0, finite: on separable data,
 too, where maximum likelihood alone has none. For the probit link the expected curvature takes the place of
@@ -36,7 +36,7 @@ class Newton:
     """How a generalized linear model is fitted; the same face as `Fitting`.
 
     Args:
-        penalty: of |theta|^2 / 2, > 0; or a schedule.
+        penalty: of |theta - theta_0|^2 / 2, > 0; or a schedule.
         tolerance: stop once half the squared Newton decrement, which is what a step can still gain, is below
             this share of the objective.
         link: a name of `LINKS`.
@@ -58,8 +58,8 @@ class Newton:
     def fit(
         self, network: Scorer, start: Array, first: Array, history: History, used: Array, key: Array
     ) -> Fitted:
-        """Minimize from `start`; nothing is random, and the penalty pulls to 0."""
-        problem = _Problem(self, history, used)
+        """Minimize from `start`; nothing is random, and the penalty pulls to `first`."""
+        problem = _Problem(self, first, history, used)
         begin = (jnp.zeros((), jnp.int32), start, problem.objective(start), jnp.zeros((), bool))
 
         def step(carry: tuple[Array, Array, Array, Array]) -> tuple[Array, Array, Array, Array]:
@@ -89,31 +89,34 @@ class _Problem:
     """The objective on the used part of a history, block by block."""
 
     newton: Newton
+    anchor: Array
     history: History
     used: Array
 
     def objective(self, theta: Array) -> Array:
         """() the penalized loss."""
 
-        def block(contexts: Array, feedback: Array, filled: Array) -> Array:
-            return jnp.sum(LOSSES[self.newton.loss](contexts @ theta, feedback), where=filled)
+        def block(contexts: Array, feedback: Array, counts: Array) -> Array:
+            losses = LOSSES[self.newton.loss](contexts @ theta, feedback)
+            return jnp.sum(counts * losses, where=counts != 0.0)
 
-        return self._sum(block, jnp.zeros((), FLOAT)) + 0.5 * self.newton.penalty * (theta @ theta)
+        away = theta - self.anchor
+        return self._sum(block, jnp.zeros((), FLOAT)) + 0.5 * self.newton.penalty * (away @ away)
 
     def derivatives(self, theta: Array) -> tuple[Array, Array]:
         """(d,) the gradient and (d, d) the expected curvature."""
         link = LINKS[self.newton.link]
 
-        def block(contexts: Array, feedback: Array, filled: Array) -> tuple[Array, Array]:
-            scores = contexts @ theta
-            slopes = jnp.where(filled, link.slope(scores, feedback), 0.0)
-            weights = jnp.where(filled, link.information(scores), 0.0)
+        def block(contexts: Array, feedback: Array, counts: Array) -> tuple[Array, Array]:
+            scores, filled = contexts @ theta, counts != 0.0
+            slopes = jnp.where(filled, counts * link.slope(scores, feedback), 0.0)
+            weights = jnp.where(filled, counts * link.information(scores), 0.0)
             return contexts.T @ slopes, (contexts * weights[:, None]).T @ contexts
 
         dim = theta.shape[0]
         slope, curvature = self._sum(block, (jnp.zeros(dim, FLOAT), jnp.zeros((dim, dim), FLOAT)))
         penalty = self.newton.penalty
-        return slope + penalty * theta, curvature + penalty * jnp.eye(dim, dtype=FLOAT)
+        return slope + penalty * (theta - self.anchor), curvature + penalty * jnp.eye(dim, dtype=FLOAT)
 
     def searched(self, theta: Array, value: Array, direction: Array, gain: Array) -> tuple[Array, Array]:
         """Return the longest of the halved steps that lowers the objective enough, and the value there."""
@@ -138,11 +141,11 @@ class _Problem:
         def add(index: Array, total: Any) -> Any:
             # The last block starts early enough to fit; what an earlier block had is masked.
             first = jnp.minimum(index * size, slots - size)
-            contexts, feedback, filled = (
+            contexts, feedback, counts = (
                 jax.lax.dynamic_slice_in_dim(leaf, first, size)
-                for leaf in (self.history.contexts, self.history.feedback, self.history.filled)
+                for leaf in (self.history.contexts, self.history.feedback, self.history.counts)
             )
-            fresh = first + jnp.arange(size) >= index * size
-            return jax.tree.map(jnp.add, total, block(contexts, feedback, filled & fresh))
+            counts = jnp.where(first + jnp.arange(size) >= index * size, counts, 0.0)
+            return jax.tree.map(jnp.add, total, block(contexts, feedback, counts))
 
         return jax.lax.fori_loop(0, (self.used + size - 1) // size, add, zero)

@@ -1,0 +1,20 @@
+"""Ensemble sampling: one member, drawn at random, decides."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+
+from superarm.types import Array, pytree
+
+
+@pytree
+@dataclass(frozen=True)
+class EnsembleSampling:
+    """Score as a uniformly drawn member of an `Ensemble` does: line 4 of sun2026's Algorithm 1."""
+
+    def scores(self, key: Array, beliefs: Any, count: Array) -> Array:
+        """(n,) one member's scores."""
+        return beliefs.member(jax.random.randint(key, (), 0, beliefs.ensemble.size))

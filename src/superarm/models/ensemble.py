@@ -1,0 +1,152 @@
+"""Ensembles: m copies of a model, each fitted to rewards with perturbations of its own, which are kept.
+
+Sun, Wang & Xu (2026), Provable anytime ensemble sampling algorithms in nonlinear contextual bandits, section
+4.1; Lu & Van Roy (2017), Ensemble sampling, NeurIPS. When feedback y comes, member j records y + z_j with
+z_j ~ N(0, scale^2), drawn once. What the members share, the features seen, the counts and a linear model's
+covariance, is there once; what differs is batched: one computation serves all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from superarm.precision import FLOAT
+from superarm.types import Array, Event, Model, Spec, State, Width, pytree, static
+
+
+@pytree
+@dataclass(frozen=True)
+class EnsembleBeliefs:
+    """What m members believe of contexts (n, d). Their scores are computed when they are asked for."""
+
+    ensemble: Ensemble
+    state: State
+    contexts: Array
+    width: Width | None
+
+    def member(self, index: Array) -> Array:
+        """(n,) the scores of one member, at the cost of one."""
+        axes = self.ensemble.axes(self.state, self.width)
+        one = _per_leaf(axes, self.state, lambda leaf: leaf[index])
+        return self._scores(one)
+
+    @property
+    def members(self) -> Array:
+        """(m, n) the scores of all."""
+        return jax.vmap(self._scores, (self.ensemble.axes(self.state, self.width),))(self.state)
+
+    def _scores(self, state: State) -> Array:
+        return self.ensemble.model.beliefs(state, self.contexts, self.width).mean
+
+    @property
+    def mean(self) -> Array:
+        """(n,) the average member's scores."""
+        return jnp.mean(self.members, axis=0)
+
+    def norms(self) -> Array:
+        """(n,) standard deviations over members."""
+        return jnp.std(self.members, axis=0)
+
+    @property
+    def logdet(self) -> Array:
+        """() 0: members keep no information matrix."""
+        return jnp.zeros((), FLOAT)
+
+    def draws(self, key: Array, scale: Array, num: int, joint: bool) -> Array:
+        """(num, n) scores of members drawn at random, one for all arms when joint, else one per arm."""
+        members = self.members
+        size, arms = members.shape
+        shape = (num, 1) if joint else (num, arms)
+        drawn = jax.random.randint(key, shape, 0, size)
+        mean = jnp.mean(members, axis=0)[None]
+        return mean + scale * (members[drawn, jnp.arange(arms)[None]] - mean)
+
+
+@pytree
+@dataclass(frozen=True)
+class Ensemble:
+    """A model m times over.
+
+    Args:
+        model: any; `Linear` and `Neural` (which is the GLM, too) share between members what they can.
+        scale: sigma_R, standard deviation of the perturbations.
+        size: m.
+        spread: place members on all devices, when there are several and m is a multiple of their number.
+
+    Observing and fitting cost m times the model's, less what is shared; a choice costs the same as the
+    model's, since one member makes it.
+    """
+
+    model: Model
+    scale: Array
+    size: int = static(default=10)
+    spread: bool = static(default=True)
+
+    @property
+    def learn_every(self) -> int | None:
+        """As the model."""
+        return self.model.learn_every
+
+    def check(self, spec: Spec, width: Width | None) -> None:
+        """Let the model check."""
+        self.model.check(spec, width)
+
+    def init(self, key: Array, spec: Spec, width: Width | None) -> State:
+        """Return m copies of one start."""
+        state = self.model.init(key, spec, width)
+
+        def copies(leaf: Array) -> Array:
+            return self._placed(jnp.broadcast_to(leaf, (self.size, *leaf.shape)))
+
+        return _per_leaf(self.axes(state, width), state, copies)
+
+    def beliefs(self, state: State, contexts: Array, width: Width | None) -> EnsembleBeliefs:
+        """Return what the members believe."""
+        return EnsembleBeliefs(self, state, contexts, width)
+
+    def observe(self, state: State, key: Array, event: Event, width: Width | None) -> Any:
+        """Return the record with the event, perturbed for each member."""
+        key_model, key_noise = jax.random.split(key)
+        noise = jax.random.normal(key_noise, (self.size, *event.feedback.shape), FLOAT)
+        feedback = event.feedback[None] + self.scale * noise
+        axes = self.axes(state, width)
+        # The model's own key is the same for all: a reservoir keeps the same observations for every member.
+        return jax.vmap(
+            lambda one, told: self.model.observe(one, key_model, replace(event, feedback=told), width),
+            (axes, 0),
+            axes.record,
+        )(state, feedback)
+
+    def learn(self, state: State, key: Array, width: Width | None) -> Any:
+        """Return every member fitted to its own history."""
+        axes = self.axes(state, width)
+        keys = jax.random.split(key, self.size)
+        return jax.vmap(lambda one, own: self.model.learn(one, own, width), (axes, 0), axes.fit)(state, keys)
+
+    def axes(self, state: State, width: Width | None) -> State:
+        """Per part of the state, 0 where members differ, None where they share."""
+        shared = getattr(self.model, "member_axes", None)
+        return jax.tree.map(lambda _: 0, state) if shared is None else shared(width)
+
+    def _placed(self, leaf: Array) -> Array:
+        devices = jax.devices()
+        if not self.spread or len(devices) == 1 or self.size % len(devices):
+            return leaf
+        mesh = jax.sharding.Mesh(np.array(devices), ("member",))
+        spec = jax.sharding.PartitionSpec("member")
+        return jax.lax.with_sharding_constraint(leaf, jax.sharding.NamedSharding(mesh, spec))
+
+
+def _per_leaf(axes: State, state: State, change: Callable[[Array], Array]) -> State:
+    """The state with the leaves changed that members do not share."""
+
+    def part(axis: int | None, leaves: Any) -> Any:
+        return leaves if axis is None else jax.tree.map(change, leaves)
+
+    return jax.tree.map(part, axes, state, is_leaf=lambda axis: axis is None)

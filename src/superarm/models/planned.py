@@ -1,0 +1,136 @@
+"""A model that brings a plan for the first decisions: how often to try each arm, by a G-optimal design.
+
+The plan is a function of the arms on offer. It is made at the first decision, comes back with the event, and
+stays in the record from then on; it is made again only while no feedback has come.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from superarm.design import g_optimal_weights, rounded_counts
+from superarm.types import Array, Event, Model, Spec, State, Width, pytree, static
+
+
+@pytree
+@dataclass(frozen=True)
+class PlannedRecord:
+    """record: the model's; counts: (n,) tries per arm; known: whether the plan has been made."""
+
+    record: Any
+    counts: Array
+    known: Array
+
+
+@pytree
+@dataclass(frozen=True)
+class PlannedMemo:
+    """memo: the model's; counts: (n,) the plan."""
+
+    memo: Any
+    counts: Array
+
+
+@pytree
+@dataclass(frozen=True)
+class PlannedBeliefs:
+    """The model's beliefs, with the plan."""
+
+    beliefs: Any
+    contexts: Array
+    counts: Array
+    known: Array
+    rounds: int = static()
+
+    def plan(self) -> Array:
+        """(n,) how often each arm is tried."""
+        return jax.lax.cond(
+            self.known,
+            lambda: self.counts,
+            lambda: rounded_counts(self.rounds, g_optimal_weights(self.contexts)[0]),
+        )
+
+    def memo(self, items: Array) -> PlannedMemo:
+        """What observing items (k,) keeps."""
+        inner = self.beliefs.memo(items) if hasattr(self.beliefs, "memo") else ()
+        return PlannedMemo(inner, self.plan())
+
+    @property
+    def ensemble(self) -> Any:
+        """The ensemble, when the model is one."""
+        return self.beliefs.ensemble
+
+    @property
+    def mean(self) -> Array:
+        """As the model's."""
+        return self.beliefs.mean
+
+    @property
+    def logdet(self) -> Array:
+        """As the model's."""
+        return self.beliefs.logdet
+
+    @property
+    def members(self) -> Array:
+        """As the model's."""
+        return self.beliefs.members
+
+    def member(self, index: Array) -> Array:
+        """As the model's."""
+        return self.beliefs.member(index)
+
+    def norms(self) -> Array:
+        """As the model's."""
+        return self.beliefs.norms()
+
+    def draws(self, key: Array, scale: Array, num: int, joint: bool) -> Array:
+        """As the model's."""
+        return self.beliefs.draws(key, scale, num, joint)
+
+
+@pytree
+@dataclass(frozen=True)
+class Planned:
+    """Another model, with a plan of `rounds` decisions for the explorer `WarmUp`."""
+
+    model: Model
+    rounds: int = static()
+
+    @property
+    def learn_every(self) -> int | None:
+        """As the model."""
+        return self.model.learn_every
+
+    def check(self, spec: Spec, width: Width | None) -> None:
+        """Let the model check."""
+        self.model.check(spec, width)
+
+    def init(self, key: Array, spec: Spec, width: Width | None) -> State:
+        """Return the model's start, without a plan."""
+        state = self.model.init(key, spec, width)
+        counts = jnp.zeros(spec.num_arms, jnp.int32)
+        return State(PlannedRecord(state.record, counts, jnp.zeros((), bool)), state.fit)
+
+    def beliefs(self, state: State, contexts: Array, width: Width | None) -> PlannedBeliefs:
+        """Return what the model believes."""
+        record = state.record
+        beliefs = self.model.beliefs(State(record.record, state.fit), contexts, width)
+        return PlannedBeliefs(beliefs, contexts, record.counts, record.known, self.rounds)
+
+    def observe(self, state: State, key: Array, event: Event, width: Width | None) -> PlannedRecord:
+        """Return the model's record, and the plan that came back."""
+        record, memo = state.record, event.memo
+        counts, known = record.counts, record.known
+        if isinstance(memo, PlannedMemo):
+            counts, known = jnp.where(known, counts, memo.counts), jnp.ones((), bool)
+            event = Event(event.items, event.features, event.feedback, event.observed, memo.memo)
+        inner = self.model.observe(State(record.record, state.fit), key, event, width)
+        return PlannedRecord(inner, counts, known)
+
+    def learn(self, state: State, key: Array, width: Width | None) -> Any:
+        """Return the model's fit."""
+        return self.model.learn(State(state.record.record, state.fit), key, width)

@@ -1,0 +1,41 @@
+"""A policy with a warm-up before it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from superarm import checks
+from superarm.explorers import WarmUp
+from superarm.models import Planned
+from superarm.policy import Policy
+
+PLANS = ("each", "uniform", "design")
+
+
+def warm_up(policy: Policy, *, rounds: int | None = None, plan: str = "each") -> Policy:
+    """Return the policy with its first decisions made by a plan; it observes and learns from them.
+
+    Args:
+        policy: decides afterwards.
+        rounds: tau, decisions by the plan; may be left out with "each".
+        plan: "each", arm after arm, once each unless `rounds` says otherwise; "uniform", at random;
+            "design", by a G-optimal design of the arms (`superarm.design`), rounded as in Algorithm 3 of
+            sun2026, for arms that stay.
+
+    Where a set is chosen, it holds the planned arm, with others at random.
+
+    >>> import superarm
+    >>> warm_up(superarm.lin_ucb(), rounds=20, plan="design").name
+    'lin_ucb'
+    """
+    where = "warm_up"
+    checks.has(where, "policy", policy, ("model", "explorer", "chooser"))
+    checks.one_of(where, "plan", plan, PLANS)
+    if rounds is None and plan != "each":
+        raise ValueError(f"{where}: rounds must be given with plan={plan!r}, got None")
+    count = None if rounds is None else checks.count(where, "rounds", rounds)
+    return replace(
+        policy,
+        model=Planned(policy.model, count) if plan == "design" and count is not None else policy.model,
+        explorer=WarmUp(policy.explorer, count, plan),
+    )
