@@ -322,7 +322,7 @@ def first_weights(policy):
         with jax.enable_x64(True):
             key = rollout._keys(RUN).init
             key_init = jax.random.fold_in(key, epoch) if epoch else key
-            return [np.asarray(one) for one in policy.build(epoch).model.network.init(key_init, DIM)]
+            return [np.asarray(one) for one in policy.build(epoch, PERIOD).model.network.init(key_init, DIM)]
 
     return draw
 

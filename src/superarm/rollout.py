@@ -67,14 +67,17 @@ def run_seed(
     seed: int,
     record_every: int = 1,
     keep_items: bool = False,
+    timed: bool = False,
     on_rounds: OnRounds | None = None,
 ) -> pd.DataFrame:
     """Run one seed in this process; return one row per `record_every` rounds.
 
     Columns: seed, round (the last of the row, from 1), regret (expected), realized_regret, reward, value
     (expected return), best (the optimum's expected return), seconds, and items when they are kept. Compile
-    time is apart, in `attrs["compile_seconds"]`. An environment with `chunks`, a log, runs its own rounds,
-    and the table is shorter when it ends; its world's `attrs` join the table's.
+    time is apart, in `attrs["compile_seconds"]`. With `timed` rounds are stepped one by one, and seconds are
+    those of the policy alone, with those of choosing in the column choice_seconds. An environment with
+    `chunks`, a log, runs its own rounds, and the table is shorter when it ends; its world's `attrs` join the
+    table's.
     """
     environment.check()
     keys = _keys(seed)
@@ -83,6 +86,7 @@ def run_seed(
     traces: list[Trace] = []
     seconds: list[np.ndarray[Any, Any]] = []
     compile_seconds, refused = 0.0, 0
+    clock: list[tuple[float, float]] = []
     epochs = policy.epochs(rounds)
     for number, epoch in enumerate(epochs):
         key_init = jax.random.fold_in(keys.init, number) if number else keys.init
@@ -94,6 +98,7 @@ def run_seed(
             seed,
             keep_events=any(later.replay for later in epochs[number + 1 :]),
             origin=epoch.origin,
+            timed=timed,
         )
         first = run.begin(key_init, epoch.stop - epoch.origin)
         if epoch.replay:
@@ -105,8 +110,13 @@ def run_seed(
                 on_rounds(len(took))
             last = state
         compile_seconds += run.compile_seconds
+        clock += run.clock
         refused += int(np.sum(getattr(last.fit, "failures", 0)))  # of all members, in an ensemble
-    frame = _table(traces, np.concatenate(seconds), seed, record_every, keep_items)
+    spent = {"seconds": np.concatenate(seconds)}
+    if timed:
+        choice, update = np.array(clock).T
+        spent = {"seconds": choice + update, "choice_seconds": choice}
+    frame = _table(traces, spent, seed, record_every, keep_items)
     frame.attrs["compile_seconds"] = compile_seconds
     frame.attrs["refused_fits"] = refused
     frame.attrs |= getattr(world, "attrs", {})
@@ -138,6 +148,7 @@ class Run:
         *,
         keep_events: bool,
         origin: int = 0,
+        timed: bool = False,
     ) -> None:
         """Begin nothing yet; decision `origin` of the run is the policy's first."""
         self.policy, self.environment, self.world, self.keys, self.seed = (
@@ -149,13 +160,16 @@ class Run:
         )
         self.keep_events = keep_events
         self.origin = origin
+        self.timed = timed
+        self.clock: list[tuple[float, float]] = []  # seconds of choosing and of updating, per round
         self.compile_seconds = 0.0
 
     @property
     def learns_inside(self) -> bool:
         """Whether compiled chunks fit, too: with a fit in every round the host would be in the way."""
         native = self.policy.native and self.environment.native
-        return native and self.policy.learn_every == 1 and not hasattr(self.environment, "chunks")
+        stepped = self.timed or hasattr(self.environment, "chunks")
+        return native and self.policy.learn_every == 1 and not stepped
 
     def begin(self, key: Array, rounds: int) -> State:
         """Return the first state, with room for all that will be observed."""
@@ -170,7 +184,7 @@ class Run:
     def rounds(self, state: State, start: int, stop: int) -> Iterator[tuple[State, Trace, Any]]:
         """Go from decision `start` to `stop`; yield the state, the trace and the seconds of each chunk."""
         native = self.policy.native and self.environment.native
-        step = _compiled_chunks if native else _stepped_chunks
+        step = _timed_chunks if self.timed else _compiled_chunks if native else _stepped_chunks
         run_chunk, self.compile_seconds = getattr(self.environment, "chunks", step)(self, state)
         while start < stop:
             until = CHUNK if self.learns_inside else _until_learn(self.policy, start - self.origin)
@@ -180,7 +194,7 @@ class Run:
             trace = jax.tree.map(lambda leaf, asked=asked: np.asarray(leaf)[:asked], trace)
             length = len(trace.healthy)
             start += length
-            state = self.learned(state, start) if length and not self.learns_inside else state
+            state = self.learned(state, start) if length and not (self.learns_inside or self.timed) else state
             took = np.full(length, (time.perf_counter() - begun) / max(length, 1))
             _require_health(self.policy, trace, self.seed, start - length)
             yield state, trace, took
@@ -368,6 +382,47 @@ def _stepped_chunks(run: Run, state: State) -> tuple[Callable[[State, int, int],
     return steps, 0.0
 
 
+def _timed_chunks(run: Run, state: State) -> tuple[Callable[[State, int, int], tuple[State, Trace]], float]:
+    """Return a chunk that steps on the host, and takes the time of choosing and of updating apart."""
+    policy, environment, world, keys = run.policy, run.environment, run.world, run.keys
+    if not (policy.native and environment.native):
+        raise SimulationError(f"{policy.name}: only what is compiled can be timed; this runs on the host")
+
+    def one_round(state: State, count: int, warm: bool) -> tuple[State, Trace]:
+        key_offer, key_respond, key_select, key_observe = _round_keys(keys, jnp.int64(count))
+        offer = jax.block_until_ready(_offer(environment, world, key_offer))
+        begun = time.perf_counter()
+        decision = _select(policy, state, key_select, offer, jnp.int64(count - run.origin))
+        jax.block_until_ready(decision)
+        chosen = time.perf_counter()
+        outcome = jax.block_until_ready(_respond_jitted(environment, world, key_respond, offer, decision))
+        told = time.perf_counter()
+        state, trace = _settle_jitted(policy, state, key_observe, decision, outcome, run.keep_events)
+        state = jax.block_until_ready(run.learned(state, count + 1))
+        if not warm:
+            run.clock.append((chosen - begun, time.perf_counter() - told))
+        return state, trace
+
+    begun = time.perf_counter()
+    every = policy.learn_every
+    one_round(state, run.origin + (every or 1) - 1, True)  # compiles all, a fit included
+    seconds = time.perf_counter() - begun
+
+    def steps(state: State, start: int, length: int) -> tuple[State, Trace]:
+        traces = []
+        for count in range(start, start + length):
+            state, trace = one_round(state, count, False)
+            traces.append(trace)
+        return state, jax.tree.map(lambda *rows: np.stack(rows), *traces)
+
+    return steps, seconds
+
+
+@jax.jit
+def _select(policy: Policy, state: State, key: Array, offer: Offer, count: Array) -> Decision:
+    return policy.select(state, key, offer.contexts, count, offer.mask)
+
+
 @partial(jax.jit, donate_argnames=("state",))
 def _observe_all(policy: Policy, state: State, keys: Keys, events: Event, start: int, length: int) -> State:
     """Observe the first `length` of some events, with the keys of the decisions from `start`."""
@@ -433,13 +488,13 @@ def _require_health(policy: Policy, trace: Trace, seed: int, start: int) -> None
 
 def _table(
     traces: list[Trace],
-    seconds: np.ndarray[Any, Any],
+    spent: dict[str, np.ndarray[Any, Any]],
     seed: int,
     record_every: int,
     keep_items: bool,
 ) -> pd.DataFrame:
     """Sum the rounds of each row."""
-    rounds = len(seconds)
+    rounds = len(spent["seconds"])
     starts = np.arange(0, rounds, record_every)
     columns: dict[str, Any] = {
         "seed": np.full(len(starts), seed),
@@ -448,7 +503,7 @@ def _table(
     for name in COLUMNS:
         values = np.concatenate([getattr(trace, name) for trace in traces])
         columns[name] = np.add.reduceat(values, starts)
-    columns["seconds"] = np.add.reduceat(seconds, starts)
+    columns |= {name: np.add.reduceat(values, starts) for name, values in spent.items()}
     if keep_items:
         columns["items"] = [row[row >= 0] for trace in traces for row in trace.items]
     return pd.DataFrame(columns)

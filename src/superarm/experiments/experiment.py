@@ -77,6 +77,7 @@ class Plan:
         seeds: repetitions; setting i meets the same seeds 0, 1, ... under every policy.
         record_every: rounds per recorded row.
         reduced: what is smaller than in the paper, in words; "" when nothing is.
+        timed: step rounds one by one, with the seconds of choosing in a column of their own.
     """
 
     settings: tuple[Setting, ...]
@@ -84,6 +85,7 @@ class Plan:
     seeds: int
     record_every: int = 1
     reduced: str = ""
+    timed: bool = False
 
     def setting(self, name: str) -> Setting:
         """Return the setting of that name."""
@@ -113,11 +115,13 @@ class Figure:
     Args:
         layout: "regret" (cumulative regret by round), "panels" (the same, one panel per setting), "reward"
             (cumulative reward, one panel per setting), "sweep" (total regret by x) or "return" (running mean
-            of the return by round, with the optimum's line).
+            of the return by round, with the optimum's line), or "runtime" (seconds per round, of choosing and
+            of updating, by policy).
         x_label: words of the horizontal axis.
         y_label: words of the vertical axis.
         log_x: logarithmic horizontal axis.
         log_y: logarithmic vertical axis.
+        band: "interval", the mean's 95 % interval, or "deviation", one standard deviation over seeds.
     """
 
     layout: str
@@ -125,6 +129,7 @@ class Figure:
     y_label: str
     log_x: bool = False
     log_y: bool = False
+    band: str = "interval"
 
 
 @dataclass(frozen=True)

@@ -6,11 +6,17 @@ import difflib
 import fnmatch
 from collections.abc import Iterable
 
-from superarm.experiments import bae2026, hwang2023, wen2015
+from superarm.experiments import bae2026, hwang2023, sun2026, wen2015
 from superarm.experiments.experiment import SCALES, Experiment, ExperimentError, Plan
 
 EXPERIMENTS: dict[str, Experiment] = {
-    one.id: one for one in (*wen2015.EXPERIMENTS, *hwang2023.EXPERIMENTS, *bae2026.EXPERIMENTS)
+    one.id: one
+    for one in (
+        *wen2015.EXPERIMENTS,
+        *hwang2023.EXPERIMENTS,
+        *bae2026.EXPERIMENTS,
+        *sun2026.EXPERIMENTS,
+    )
 }
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from itertools import pairwise, product
 
 import numpy as np
-from scipy.special import chdtri
+from scipy.special import chdtri, fdtri
 
 from superarm.experiments.claims import Answer, Claim, Finding, MissingRuns, number
 from superarm.experiments.runs import (
@@ -115,6 +115,27 @@ def not_worse(sentence: str, candidate: Quantity, reference: Quantity, *, limit:
         return Finding(ratio.mean, _side(ratio, limit), _words(ratio))
 
     return Claim(sentence, f"< {limit:g}", rule)
+
+
+def more_variable(sentence: str, wide: Quantity, narrow: Quantity) -> Claim:
+    """Claim that one quantity varies more over seeds than another: by the F interval of their variances.
+
+    The number measured is the ratio of the standard deviations. Seeds are common to both, which the interval
+    does not use.
+    """
+
+    def rule(runs: Runs) -> Finding:
+        first, second = (quantity(runs).to_numpy() for quantity in (wide, narrow))
+        freedom = len(first) - 1, len(second) - 1
+        if min(freedom) < 1:
+            return Finding(math.nan, "open", "one seed, no interval")
+        ratio = float(np.var(first, ddof=1) / np.var(second, ddof=1))
+        low, high = (math.sqrt(ratio / float(fdtri(*freedom, level))) for level in (0.975, 0.025))
+        verdict: Answer = "holds" if low > 1.0 else "fails" if high < 1.0 else "open"
+        words = f"95 % {number(low)} to {number(high)} over {len(first)} seeds"
+        return Finding(math.sqrt(ratio), verdict, words)
+
+    return Claim(sentence, "> 1", rule)
 
 
 def flat(

@@ -160,6 +160,7 @@ def run_cell(job: Job, on_rounds: OnRounds) -> tuple[pd.DataFrame, float]:
             rounds=plan.rounds,
             seed=seed,
             record_every=plan.record_every,
+            timed=plan.timed,
             on_rounds=on_rounds,
         )
     except SimulationError:
@@ -194,7 +195,8 @@ def _finish(work: Work) -> Summary:
     table = table[table["setting"].isin([setting.name for setting in work.plan.settings])]
     runs = _runs(work, table)
     summary = _summary(work, runs, origin)
-    figure = draw(work.experiment.figure, runs, title=work.experiment.title, note=_note(summary))
+    layout = work.experiment.figure
+    figure = draw(layout, runs, title=work.experiment.title, note=_note(summary, layout.band))
     save(figure, work.store.folder / "figure")
     summary.write(work.store.folder)
     return summary
@@ -265,6 +267,7 @@ def _reduced(work: Work, finals: list[Final]) -> str:
     return "; ".join(words for words in (work.plan.reduced, asked) if words)
 
 
-def _note(summary: Summary) -> str:
-    seeds = f"{summary.id}, {summary.scale} scale, {summary.seeds} repetitions, band: 95 % of the mean"
+def _note(summary: Summary, band: str) -> str:
+    words = "95 % of the mean" if band == "interval" else "one standard deviation"
+    seeds = f"{summary.id}, {summary.scale} scale, {summary.seeds} repetitions, band: {words}"
     return f"{seeds}; reduced: {summary.reduced}" if summary.reduced else seeds

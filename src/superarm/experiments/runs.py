@@ -89,6 +89,16 @@ def total(setting: str, policy: str, *, column: str = "regret", first: int = 1, 
     return per_seed
 
 
+def lowest(*quantities: Quantity) -> Quantity:
+    """The quantity whose mean over seeds is lowest."""
+
+    def per_seed(runs: Runs) -> Seeds:
+        found = [quantity(runs) for quantity in quantities]
+        return min(found, key=lambda seeds: seeds.mean())
+
+    return per_seed
+
+
 def elsewhere(name: str, quantity: Quantity) -> Quantity:
     """Ask another experiment, run at the same scale into the same folder, for a quantity."""
 

@@ -1,4 +1,4 @@
-"""Figures: means over seeds with 95 % bands, in colours that colour-blind people can tell apart."""
+"""Figures: means over seeds with bands, in colours that colour-blind people can tell apart."""
 
 from __future__ import annotations
 
@@ -69,8 +69,10 @@ def draw(layout: Layout, runs: Runs, *, title: str = "", note: str = "") -> Figu
     """Draw an experiment as its paper does; `note` stands below, in small print."""
     if layout.layout in PANELS:
         return _panels(layout, runs, PANELS[layout.layout], title, note)
+    if layout.layout == "runtime":
+        return _runtime(layout, runs, title, note)
     with blank(title, note) as (figure, axes):
-        {"regret": _regret, "sweep": _sweep, "return": _return}[layout.layout](axes, runs)
+        {"regret": _regret, "sweep": _sweep, "return": _return}[layout.layout](axes, runs, layout.band)
         axes.set_xscale("log" if layout.log_x else "linear")
         axes.set_yscale("log" if layout.log_y else "linear")
         _finish(axes, layout.x_label, layout.y_label)
@@ -96,7 +98,7 @@ def _panels(layout: Layout, runs: Runs, column: str, title: str, note: str) -> F
             axes = figure.add_subplot(rows, columns, place + 1)
             inside = runs.table[runs.table["setting"] == setting]
             for index, (policy, one) in enumerate(inside.groupby("policy", sort=False)):
-                _curve(axes, _wide(one, column).cumsum(), str(policy), index)
+                _curve(axes, _wide(one, column).cumsum(), str(policy), index, layout.band)
             axes.set_title(setting, fontsize=10.0)
             axes.set_ylim(bottom=0.0)
             axes.set_xlabel(layout.x_label)
@@ -133,23 +135,49 @@ def _finish(axes: Axes, x_label: str, y_label: str) -> None:
         axes.legend()
 
 
-def _regret(axes: Axes, runs: Runs) -> None:
+def _regret(axes: Axes, runs: Runs, band: str) -> None:
     """Cumulative regret by round."""
     for index, (label, rows) in enumerate(_labelled(runs)):
-        _curve(axes, _wide(rows, "regret").cumsum(), label, index)
+        _curve(axes, _wide(rows, "regret").cumsum(), label, index, band)
 
 
-def _return(axes: Axes, runs: Runs) -> None:
+def _runtime(layout: Layout, runs: Runs, title: str, note: str) -> Figure:
+    """Milliseconds per round, of choosing and of updating, by policy; one pair of panels per setting."""
+    settings = list(runs.table["setting"].unique())
+    with mpl.rc_context(STYLE):
+        figure = Figure(figsize=(9.0, 1.2 + 2.6 * len(settings)), layout="constrained")
+        FigureCanvasAgg(figure)
+        for place, setting in enumerate(settings):
+            inside = runs.table[runs.table["setting"] == setting]
+            update = inside["seconds"] - inside["choice_seconds"]
+            for part, spent in enumerate((inside["choice_seconds"], update)):
+                axes = figure.add_subplot(len(settings), 2, 2 * place + part + 1)
+                # Of every run: seconds over rounds. Then the mean over runs, with its spread.
+                keys = [inside["policy"], inside["seed"]]
+                per_round = 1e3 * spent.groupby(keys, sort=False).sum() / inside["round"].max()
+                over = per_round.groupby("policy", sort=False)
+                means, widths = over.mean(), over.std().fillna(0.0)
+                axes.barh(list(means.index), means, xerr=widths, color=COLOURS[part], capsize=3.0)
+                axes.invert_yaxis()
+                axes.set_xlabel(f"{layout.x_label}, {('choice', 'update')[part]}")
+                axes.set_title(setting, fontsize=10.0)
+        figure.suptitle(title, fontsize=11.0, x=0.01, ha="left")
+        if note:
+            figure.supxlabel(note, fontsize=7.0, color="#555555", wrap=True)
+    return figure
+
+
+def _return(axes: Axes, runs: Runs, band: str) -> None:
     """Running mean of the expected return by round (wen2015, equation 10), with the optimum's line."""
     best: Any = None
     for index, (label, rows) in enumerate(_labelled(runs)):
         best = _running_mean(rows, "best") if best is None else best
-        _curve(axes, _running_mean(rows, "value"), label, index)
+        _curve(axes, _running_mean(rows, "value"), label, index, band)
     optimum = best.mean(axis=1)
     axes.plot(optimum.index, optimum, color="black", linestyle=":", label="optimum")
 
 
-def _sweep(axes: Axes, runs: Runs) -> None:
+def _sweep(axes: Axes, runs: Runs, band: str) -> None:
     """Total regret against x, with error bars."""
     for index, policy in enumerate(runs.table["policy"].unique()):
         points = sweep(str(policy))(runs)
@@ -157,7 +185,7 @@ def _sweep(axes: Axes, runs: Runs) -> None:
         axes.errorbar(
             list(points),
             [float(np.mean(one)) for one in values],
-            yerr=[float(_half(one[None, :])[0]) for one in values],
+            yerr=[float(_half(one[None, :], band)[0]) for one in values],
             color=COLOURS[index % len(COLOURS)],
             marker="o",
             markersize=4.0,
@@ -183,23 +211,28 @@ def _running_mean(rows: pd.DataFrame, column: str) -> pd.DataFrame:
     return summed.div(summed.index.to_numpy(), axis=0)
 
 
-def _curve(axes: Axes, wide: pd.DataFrame, label: str, index: int) -> None:
+def _curve(axes: Axes, wide: pd.DataFrame, label: str, index: int, band: str = "interval") -> None:
     """Draw the mean over seeds and its band."""
     step = max(1, len(wide) // MAX_POINTS)
     # Counted from the end, so that the last round is always drawn.
     thinned = wide.iloc[::-1].iloc[::step].iloc[::-1]
     mean = thinned.mean(axis=1).to_numpy()
-    half = _half(thinned.to_numpy())
+    half = _half(thinned.to_numpy(), band)
     colour, style = COLOURS[index % len(COLOURS)], STYLES[index // len(COLOURS) % len(STYLES)]
     rounds = thinned.index.to_numpy()
     axes.plot(rounds, mean, color=colour, linestyle=style, label=label)
     axes.fill_between(rounds, mean - half, mean + half, color=colour, alpha=0.2, linewidth=0.0)
 
 
-def _half(values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """(rows,) half of the mean's 95 % t-interval over the columns; 0 with one column."""
+def _half(values: np.ndarray[Any, Any], band: str) -> np.ndarray[Any, Any]:
+    """(rows,) half of a band over the columns, 0 with one column.
+
+    It is the mean's 95 % t-interval, or one standard deviation to either side.
+    """
     count = values.shape[1]
     if count < 2:
         return np.zeros(values.shape[0])
-    spread = np.std(values, axis=1, ddof=1) / np.sqrt(count)
-    return np.asarray(stdtrit(count - 1, 0.975) * spread)
+    deviation = np.std(values, axis=1, ddof=1)
+    if band == "deviation":
+        return np.asarray(deviation)
+    return np.asarray(stdtrit(count - 1, 0.975) * deviation / np.sqrt(count))
