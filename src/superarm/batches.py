@@ -31,6 +31,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from superarm.models import Planned
 from superarm.policy import Policy
 from superarm.precision import FLOAT, double
 from superarm.rollout import CHUNK, Keys, SimulationError, _init_world, _keys, _round, _until_learn, run_seed
@@ -91,8 +92,13 @@ def run_batch(batch: Batch, on_rounds: OnRounds) -> list[Total]:
 
 
 def can_join(policy: Policy, environment: Environment) -> bool:
-    """Whether such policies can run together: all is compiled, and one policy lasts from first to last."""
-    return isinstance(policy, Policy) and policy.native and environment.native
+    """Whether such policies can run together: all is compiled, and one policy lasts from first to last.
+
+    A plan is made under a condition, which a batch would meet in every round.
+    """
+    if not isinstance(policy, Policy) or isinstance(policy.model, Planned):
+        return False
+    return policy.native and environment.native
 
 
 @double
@@ -181,15 +187,16 @@ def _together(batch: Batch, on_rounds: OnRounds) -> list[Total]:
     sums = _Sums(regret=zeros, reward=zeros, sound=jnp.ones(members.count, bool))
     start, every = 0, policy.learn_every
     while start < rounds and np.any(sums.sound):
-        length = min(CHUNK, rounds - start, _until_learn(policy, start))
+        length = min(CHUNK, rounds - start, CHUNK if every == 1 else _until_learn(policy, start))
         state, sums = _chunk(
             members, environment, world, keys, state, sums, np.int64(start), np.int64(length)
         )
         start += length
-        if every is not None and start % every == 0:
+        if every not in (None, 1) and start % every == 0:  # fits of every round are in the chunk
             state = replace(state, fit=_learn(members, state, jax.random.fold_in(keys.learn, start)))
         on_rounds(length * batch.count)
-    refused = np.broadcast_to(np.asarray(getattr(state.fit, "failures", 0)), members.count)
+    failures = np.asarray(getattr(state.fit, "failures", np.zeros(members.count, int)))
+    refused = failures.reshape(members.count, -1).sum(axis=1)  # of all members, in an ensemble
     columns = (np.asarray(column).tolist() for column in (sums.regret, sums.reward, refused, sums.sound))
     return [Total.of(*row) for row in zip(*columns, strict=True)]
 
@@ -225,6 +232,9 @@ def _chunk(
 
     def one(policy: Policy, state: State, sums: _Sums, count: Array) -> tuple[State, _Sums]:
         state, trace = _round(policy, environment, world, keys, False, state, count)
+        if policy.learn_every == 1:
+            fit = policy.learn(state, jax.random.fold_in(keys.learn, count + 1))
+            state = replace(state, fit=fit)
         return state, _Sums(
             regret=sums.regret + trace.regret,
             reward=sums.reward + trace.reward,
