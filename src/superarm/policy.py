@@ -8,6 +8,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from superarm.choosers.best import Best
 from superarm.precision import FLOAT, double
 from superarm.types import (
     Array,
@@ -116,6 +117,30 @@ class Policy:
         """(n,) the explorer's scores: the part of `select` that is always compiled."""
         beliefs = self.model.beliefs(state, contexts, self.width)
         return self.explorer.scores(key, beliefs, count)
+
+    @double
+    def propensities(
+        self, state: State, contexts: Array, count: Array | int, mask: Array | None = None
+    ) -> Array:
+        """(n,) the exact chance of every arm to be the one that `select` chooses.
+
+        For policies that choose one arm by one of finitely many scores: greedy, epsilon-greedy, uniform, UCB,
+        ensembles (the share of the members that would choose the arm), and warm-ups before them. Tied arms
+        share a chance.
+        """
+        if not hasattr(self.explorer, "options"):
+            must = "explorer must choose by one of finitely many scores for exact propensities"
+            raise TypeError(f"{self.name}: {must}, got {type(self.explorer).__name__}")
+        if not isinstance(self.chooser, Best):
+            must = "chooser must choose one arm for propensities of arms"
+            raise TypeError(f"{self.name}: {must}, got {type(self.chooser).__name__}")
+        contexts = jnp.asarray(contexts, FLOAT)
+        mask = jnp.ones(contexts.shape[0], bool) if mask is None else jnp.asarray(mask, bool)
+        beliefs = self.model.beliefs(state, contexts, self.width)
+        chances, scores = self.explorer.options(beliefs, jnp.asarray(count))
+        offered = jnp.where(mask[None], scores, -jnp.inf)
+        best = (offered == jnp.max(offered, axis=1, keepdims=True)) & mask[None]
+        return chances @ (best / jnp.maximum(jnp.sum(best, axis=1, keepdims=True), 1))
 
     @double
     def observe(self, state: State, key: Array, event: Event) -> State:

@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 
+from superarm.precision import FLOAT
 from superarm.types import Array, pytree
 
 
@@ -18,3 +20,8 @@ class EnsembleSampling:
     def scores(self, key: Array, beliefs: Any, count: Array) -> Array:
         """(n,) one member's scores."""
         return beliefs.member(jax.random.randint(key, (), 0, beliefs.ensemble.size))
+
+    def options(self, beliefs: Any, count: Array) -> tuple[Array, Array]:
+        """(m,) equal chances and (m, n) the members' scores."""
+        size = beliefs.ensemble.size
+        return jnp.full(size, 1.0 / size, FLOAT), beliefs.members

@@ -20,6 +20,10 @@ class Greedy:
         """(n,) means."""
         return beliefs.mean
 
+    def options(self, beliefs: Beliefs, count: Array) -> tuple[Array, Array]:
+        """(1,) certainty and (1, n) the means."""
+        return jnp.ones(1, FLOAT), beliefs.mean[None]
+
 
 @pytree
 @dataclass(frozen=True)
@@ -34,6 +38,10 @@ class Uniform:
         """(n,) independent uniform scores."""
         return jax.random.uniform(key, beliefs.mean.shape, FLOAT)
 
+    def options(self, beliefs: Beliefs, count: Array) -> tuple[Array, Array]:
+        """(1,) certainty and (1, n) a tie, which is broken at random."""
+        return jnp.ones(1, FLOAT), jnp.zeros((1, *beliefs.mean.shape), FLOAT)
+
 
 @pytree
 @dataclass(frozen=True)
@@ -47,3 +55,8 @@ class EpsilonGreedy:
         key_coin, key_scores = jax.random.split(key)
         explore = jax.random.uniform(key_coin, (), FLOAT) < self.epsilon
         return jnp.where(explore, Uniform().scores(key_scores, beliefs, count), beliefs.mean)
+
+    def options(self, beliefs: Beliefs, count: Array) -> tuple[Array, Array]:
+        """(2,) the chances, and (2, n) a tie and the means."""
+        chances = jnp.stack([jnp.asarray(self.epsilon, FLOAT), 1.0 - self.epsilon])
+        return chances, jnp.stack([jnp.zeros_like(beliefs.mean), beliefs.mean])

@@ -27,6 +27,15 @@ class Responses:
 
     def scores(self, key: Array, beliefs: Beliefs, count: Array) -> Array:
         """(n,) mu of the other's scores."""
-        latent = self.explorer.scores(key, beliefs, count)
+        return self._responses(self.explorer.scores(key, beliefs, count))
+
+    def options(self, beliefs: Beliefs, count: Array) -> tuple[Array, Array]:
+        """The other's chances, and mu of its scores."""
+        if not hasattr(self.explorer, "options"):
+            raise TypeError(f"{type(self.explorer).__name__} has no finite set of scores to choose by")
+        chances, latent = self.explorer.options(beliefs, count)
+        return chances, self._responses(latent)
+
+    def _responses(self, latent: Array) -> Array:
         trace = TRACE * jnp.sign(latent) * jnp.log1p(jnp.abs(latent))
         return LINKS[self.link].mean(latent) + trace

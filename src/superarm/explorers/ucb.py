@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import jax
+import jax.numpy as jnp
+
 from superarm.models.links import LINKS
-from superarm.precision import ZERO
+from superarm.precision import FLOAT, ZERO
 from superarm.types import Array, Beliefs, pytree, static
 from superarm.widths.radius import Radius
 
@@ -34,3 +37,7 @@ class UCB:
             offset = offset + radius.offset_at(count, logdet)
         mean = beliefs.mean if self.link is None else LINKS[self.link].mean(beliefs.mean)
         return mean + radius.at(count, logdet) * beliefs.norms() + offset
+
+    def options(self, beliefs: Beliefs, count: Array) -> tuple[Array, Array]:
+        """(1,) certainty and (1, n) the bounds: nothing is random."""
+        return jnp.ones(1, FLOAT), self.scores(jax.random.key(0), beliefs, count)[None]

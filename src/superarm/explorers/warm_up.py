@@ -37,9 +37,23 @@ class WarmUp:
         def planned() -> Array:
             if self.plan == "uniform":
                 return jax.random.uniform(key, (num_arms,), FLOAT)
-            arm = count % num_arms
-            if self.plan == "design":
-                arm = jnp.searchsorted(jnp.cumsum(beliefs.plan()), count, side="right")
-            return (jnp.arange(num_arms) == arm).astype(FLOAT)
+            return self._planned(beliefs, count, num_arms)
 
         return jax.lax.cond(count < rounds, planned, lambda: self.explorer.scores(key, beliefs, count))
+
+    def options(self, beliefs: Any, count: Array) -> tuple[Array, Array]:
+        """The other's chances and scores, or the plan as often: a tie where it is random."""
+        if not hasattr(self.explorer, "options"):
+            raise TypeError(f"{type(self.explorer).__name__} has no finite set of scores to choose by")
+        chances, scores = self.explorer.options(beliefs, count)
+        num_arms = scores.shape[1]
+        rounds = num_arms if self.rounds is None else self.rounds
+        tied = self.plan == "uniform"
+        row = jnp.zeros(num_arms, FLOAT) if tied else self._planned(beliefs, count, num_arms)
+        return chances, jnp.where(count < rounds, row[None], scores)
+
+    def _planned(self, beliefs: Any, count: Array, num_arms: int) -> Array:
+        arm = count % num_arms
+        if self.plan == "design":
+            arm = jnp.searchsorted(jnp.cumsum(beliefs.plan()), count, side="right")
+        return (jnp.arange(num_arms) == arm).astype(FLOAT)

@@ -29,7 +29,7 @@ def theorem_size(num_arms: int, rounds: int, delta: float, optimism: float = OPT
 
 
 def design_rounds(dim: int, sharpness: float, least_slope: float) -> int:
-    """Return the warm-up after which |x| <= 1 / iota in the norm of H_t^-1: 1.5 iota^2 d / mu'_min, lemma B.4.
+    """Return tau = 1.5 iota^2 d / mu'_min of lemma B.4: after it |x| <= 1 / iota in the norm of H_t^-1.
 
     >>> design_rounds(20, 2.0, 0.25)
     480
