@@ -22,6 +22,8 @@ import superarm
 from superarm import rollout
 from superarm.anytime import doubling
 from superarm.policies import cn_ts_doubling, cn_ucb_doubling
+from superarm.rounds import keys_of
+from superarm.rounds import round_keys as keys_of_round
 from superarm.types import Event, Offer, Outcome, Spec, pytree
 from superarm.widths.dual import DualFactor
 from superarm.widths.full import FullFactor
@@ -304,7 +306,7 @@ def met_in_run():
     @jax.jit
     def met(keys):
         def one(count):
-            key_offer, key_respond, key_select, _ = rollout._round_keys(keys, count)
+            key_offer, key_respond, key_select, _ = keys_of_round(keys, count)
             key_explore, _ = jax.random.split(key_select)
             normals = jax.random.normal(key_explore, (3, ARMS), jnp.float64)
             return Telling().offer((), key_offer).contexts, Telling().noise(key_respond), normals
@@ -312,7 +314,7 @@ def met_in_run():
         return jax.lax.map(one, jnp.arange(200))
 
     with jax.enable_x64(True):
-        return tuple(np.asarray(one) for one in met(rollout._keys(RUN)))
+        return tuple(np.asarray(one) for one in met(keys_of(RUN)))
 
 
 def first_weights(policy):
@@ -320,7 +322,7 @@ def first_weights(policy):
 
     def draw(epoch):
         with jax.enable_x64(True):
-            key = rollout._keys(RUN).init
+            key = keys_of(RUN).init
             key_init = jax.random.fold_in(key, epoch) if epoch else key
             return [np.asarray(one) for one in policy.build(epoch, PERIOD).model.network.init(key_init, DIM)]
 

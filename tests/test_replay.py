@@ -12,12 +12,13 @@ import pandas as pd
 import pytest
 
 import superarm
-from superarm import anytime, rollout
+from superarm import anytime
 from superarm.choosers import Best
 from superarm.environments import fixed_arms
 from superarm.evaluate import event_log, logged_world, replay
 from superarm.policy import Policy
 from superarm.precision import FLOAT
+from superarm.rounds import keys_of
 from superarm.types import Event, State, pytree, static
 
 COLUMNS = ["seed", "round", "regret", "realized_regret", "reward", "value", "best", "seconds", "items"]
@@ -112,7 +113,7 @@ def slow_policy(explorer=None, learn_every: int = 7, num_arms: int = 3) -> Polic
 def plain_replay(policy, log, *, accepted: int, seed: int, passes: int):
     """Li et al. (2011) in a plain loop: the events accepted, their rewards, and how many were offered."""
     with jax.enable_x64(True):
-        keys = rollout._keys(seed)
+        keys = keys_of(seed)
         select, observe, learn = jax.jit(policy.select), jax.jit(policy.observe), jax.jit(policy.learn)
         state = policy.init(keys.init, replace(log.spec, capacity=accepted))
         size, offered, found = len(log.rewards), 0, []
@@ -199,7 +200,7 @@ def test_an_unsound_decision_stops_the_run_whatever_the_log_chose(seed):
     log = event_log(contexts, made.actions, made.rewards)
     policy = Policy(model=Shown(), width=None, explorer=Root(), chooser=Best(), name="root")
     with jax.enable_x64(True):
-        key = jax.random.fold_in(rollout._keys(seed).world, 0)
+        key = jax.random.fold_in(keys_of(seed).world, 0)
         order = np.asarray(jax.random.permutation(key, 300))
     first = int(np.argmax(order % 30 == 0))
     before = order[:first]

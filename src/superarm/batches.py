@@ -34,7 +34,8 @@ import numpy as np
 from superarm.models import Planned
 from superarm.policy import Policy
 from superarm.precision import FLOAT, double
-from superarm.rollout import CHUNK, Keys, SimulationError, _init_world, _keys, _round, _until_learn, run_seed
+from superarm.rollout import CHUNK, _init_world, _until_learn, run_seed
+from superarm.rounds import Keys, SimulationError, keys_of, play_round
 from superarm.types import Array, Environment, Spec, State, pytree, static
 from superarm.workers import OnRounds
 
@@ -178,7 +179,7 @@ def _alone(batch: Batch, policy: Policy, on_rounds: OnRounds) -> Total:
 def _together(batch: Batch, on_rounds: OnRounds) -> list[Total]:
     """A host loop over compiled chunks, as in `rollout`; the round counter is the same for all."""
     policy, environment, rounds = batch.policies[0], batch.environment, batch.rounds
-    members, keys = _Members.of(batch.policies, batch.axes), _keys(batch.seed)
+    members, keys = _Members.of(batch.policies, batch.axes), keys_of(batch.seed)
     world = _init_world(environment, keys.world)
     first = _first_states(members, keys.init, _spec(policy, environment, rounds))
     # Copied, since chunks take over the state's buffers and a fresh state may use one twice.
@@ -231,7 +232,7 @@ def _chunk(
     """Run `length` rounds from `start`; both are values, so a short last chunk compiles nothing."""
 
     def one(policy: Policy, state: State, sums: _Sums, count: Array) -> tuple[State, _Sums]:
-        state, trace = _round(policy, environment, world, keys, False, state, count)
+        state, trace = play_round(policy, environment, world, keys, False, state, count)
         if policy.learn_every == 1:
             fit = policy.learn(state, jax.random.fold_in(keys.learn, count + 1))
             state = replace(state, fit=fit)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -18,44 +18,15 @@ import jax.numpy as jnp
 import numpy as np
 import pandas as pd
 
-from superarm.policy import Policy, decide
+from superarm.policy import Policy
 from superarm.precision import double
-from superarm.types import Array, Choice, Decision, Environment, Event, Offer, Outcome, Spec, State, pytree
+from superarm.rounds import Keys, SimulationError, Trace, keys_of, play_round, round_keys
+from superarm.stepped import stepped_chunks, timed_chunks
+from superarm.types import Array, Environment, Event, Spec, State
 from superarm.workers import OnRounds
 
 CHUNK = 64  # rounds per compiled call: dispatch is lost in it, and progress still moves
 COLUMNS = ("regret", "realized_regret", "reward", "value", "best")
-
-
-class SimulationError(RuntimeError):
-    """A run could not go on: scores were not finite, or no set was feasible."""
-
-
-@pytree
-@dataclass(frozen=True)
-class Keys:
-    """Environment and policy draw from split keys, so that every policy meets the same world."""
-
-    world: Array
-    rounds: Array
-    init: Array
-    policy: Array
-    learn: Array
-
-
-@pytree
-@dataclass(frozen=True)
-class Trace:
-    """What one round leaves in the table. Shapes () per round, (CHUNK,) in a chunk's buffer."""
-
-    regret: Array
-    realized_regret: Array
-    reward: Array
-    value: Array
-    best: Array
-    healthy: Array
-    items: Array  # (k,)
-    event: Any = ()  # the event, where a later policy will observe it again
 
 
 @double
@@ -80,7 +51,7 @@ def run_seed(
     table's.
     """
     environment.check()
-    keys = _keys(seed)
+    keys = keys_of(seed)
     # Compiled as a whole: run piece by piece, an oracle's loop would be compiled anew for every seed.
     world = _init_world(environment, keys.world) if environment.native else environment.init(keys.world)
     traces: list[Trace] = []
@@ -184,7 +155,7 @@ class Run:
     def rounds(self, state: State, start: int, stop: int) -> Iterator[tuple[State, Trace, Any]]:
         """Go from decision `start` to `stop`; yield the state, the trace and the seconds of each chunk."""
         native = self.policy.native and self.environment.native
-        step = _timed_chunks if self.timed else _compiled_chunks if native else _stepped_chunks
+        step = timed_chunks if self.timed else _compiled_chunks if native else stepped_chunks
         run_chunk, self.compile_seconds = getattr(self.environment, "chunks", step)(self, state)
         while start < stop:
             until = CHUNK if self.learns_inside else _until_learn(self.policy, start - self.origin)
@@ -238,10 +209,6 @@ def _init_state(policy: Policy, key: Array, spec: Spec) -> State:
     return policy.init(key, spec)
 
 
-def _keys(seed: int) -> Keys:
-    return Keys(*jax.random.split(jax.random.key(seed), 5))
-
-
 def _until_learn(policy: Policy, start: int) -> int:
     every = policy.learn_every
     return CHUNK if every is None else every - start % every
@@ -290,7 +257,7 @@ def _chunk(
     keep_events: bool,
 ) -> tuple[State, Trace]:
     """Run `length` rounds from `start`; both are values, so a short last chunk compiles nothing."""
-    step = partial(_round, policy, environment, world, keys, keep_events, origin=origin)
+    step = partial(play_round, policy, environment, world, keys, keep_events, origin=origin)
 
     def body(index: Array, carry: tuple[State, Trace]) -> tuple[State, Trace]:
         state, buffer = carry
@@ -305,131 +272,13 @@ def _chunk(
     return jax.lax.fori_loop(0, length, body, (state, buffer))
 
 
-def _round(
-    policy: Policy,
-    environment: Environment,
-    world: Any,
-    keys: Keys,
-    keep_events: bool,
-    state: State,
-    count: Array,
-    origin: Array | int = 0,
-) -> tuple[State, Trace]:
-    """One round: offer, select, respond, observe. The policy counts from `origin`, the world from 0."""
-    key_offer, key_respond, key_select, key_observe = _round_keys(keys, count)
-    offer = environment.offer(world, key_offer)
-    decision = policy.select(state, key_select, offer.contexts, count - origin, offer.mask)
-    outcome = environment.respond(world, key_respond, offer, decision)
-    return settle(policy, state, key_observe, decision, outcome, keep_events)
-
-
-def _round_keys(keys: Keys, count: Array) -> tuple[Array, Array, Array, Array]:
-    # Two keys at a time: each call of the generator costs about 0.1 s to compile.
-    pair = jax.vmap(jax.random.fold_in, in_axes=(0, None))(jnp.stack([keys.rounds, keys.policy]), count)
-    (key_offer, key_respond), (key_select, key_observe) = jax.vmap(jax.random.split)(pair)
-    return key_offer, key_respond, key_select, key_observe
-
-
-def settle(
-    policy: Policy, state: State, key: Array, decision: Decision, outcome: Outcome, keep_events: bool
-) -> tuple[State, Trace]:
-    """Observe the outcome, and trace it."""
-    event = Event(
-        items=decision.items,
-        features=decision.features,
-        feedback=outcome.feedback,
-        observed=outcome.observed,
-        memo=decision.memo,
-    )
-    trace = Trace(
-        regret=outcome.best - outcome.value,
-        realized_regret=outcome.best_reward - outcome.reward,
-        reward=outcome.reward,
-        value=outcome.value,
-        best=outcome.best,
-        healthy=decision.healthy,
-        items=decision.items,
-        event=replace(event, memo=()) if keep_events else (),
-    )
-    return policy.observe(state, key, event), trace
-
-
-def _stepped_chunks(run: Run, state: State) -> tuple[Callable[[State, int, int], tuple[State, Trace]], float]:
-    """Return a chunk that steps on the host; what can be compiled is, once, at the first round."""
-    policy, environment, world, keys = run.policy, run.environment, run.world, run.keys
-    native = environment.native
-    # Compiled where they can be: run piece by piece, a loop would be compiled anew in every round.
-    choose = _choose_jitted if policy.native else _choose
-    respond = _respond_jitted if native else _respond
-
-    def one_round(state: State, count: int) -> tuple[State, Trace]:
-        key_offer, key_respond, key_select, key_observe = _round_keys(keys, jnp.int64(count))
-        offer = _offer(environment, world, key_offer) if native else environment.offer(world, key_offer)
-        key_explore, key_choose = jax.random.split(key_select)
-        scores = _scores(policy, state, key_explore, offer.contexts, jnp.int64(count - run.origin))
-        choice = choose(policy, key_choose, scores, offer.mask)
-        decision = _decide(offer.contexts, scores, offer.mask, choice)
-        outcome = respond(environment, world, key_respond, offer, decision)
-        return _settle_jitted(policy, state, key_observe, decision, _as_arrays(outcome), run.keep_events)
-
-    def steps(state: State, start: int, length: int) -> tuple[State, Trace]:
-        traces = []
-        for count in range(start, start + length):
-            state, trace = one_round(state, count)
-            traces.append(trace)
-        return state, jax.tree.map(lambda *rows: np.stack(rows), *traces)
-
-    return steps, 0.0
-
-
-def _timed_chunks(run: Run, state: State) -> tuple[Callable[[State, int, int], tuple[State, Trace]], float]:
-    """Return a chunk that steps on the host, and takes the time of choosing and of updating apart."""
-    policy, environment, world, keys = run.policy, run.environment, run.world, run.keys
-    if not (policy.native and environment.native):
-        raise SimulationError(f"{policy.name}: only what is compiled can be timed; this runs on the host")
-
-    def one_round(state: State, count: int, warm: bool) -> tuple[State, Trace]:
-        key_offer, key_respond, key_select, key_observe = _round_keys(keys, jnp.int64(count))
-        offer = jax.block_until_ready(_offer(environment, world, key_offer))
-        begun = time.perf_counter()
-        decision = _select(policy, state, key_select, offer, jnp.int64(count - run.origin))
-        jax.block_until_ready(decision)
-        chosen = time.perf_counter()
-        outcome = jax.block_until_ready(_respond_jitted(environment, world, key_respond, offer, decision))
-        told = time.perf_counter()
-        state, trace = _settle_jitted(policy, state, key_observe, decision, outcome, run.keep_events)
-        state = jax.block_until_ready(run.learned(state, count + 1))
-        if not warm:
-            run.clock.append((chosen - begun, time.perf_counter() - told))
-        return state, trace
-
-    begun = time.perf_counter()
-    every = policy.learn_every
-    one_round(state, run.origin + (every or 1) - 1, True)  # compiles all, a fit included
-    seconds = time.perf_counter() - begun
-
-    def steps(state: State, start: int, length: int) -> tuple[State, Trace]:
-        traces = []
-        for count in range(start, start + length):
-            state, trace = one_round(state, count, False)
-            traces.append(trace)
-        return state, jax.tree.map(lambda *rows: np.stack(rows), *traces)
-
-    return steps, seconds
-
-
-@jax.jit
-def _select(policy: Policy, state: State, key: Array, offer: Offer, count: Array) -> Decision:
-    return policy.select(state, key, offer.contexts, count, offer.mask)
-
-
 @partial(jax.jit, donate_argnames=("state",))
 def _observe_all(policy: Policy, state: State, keys: Keys, events: Event, start: int, length: int) -> State:
     """Observe the first `length` of some events, with the keys of the decisions from `start`."""
 
     def observe(index: Array, state: State) -> State:
         event = jax.tree.map(lambda leaf: leaf[index], events)
-        return policy.observe(state, _round_keys(keys, start + index)[3], event)
+        return policy.observe(state, round_keys(keys, start + index)[3], event)
 
     return jax.lax.fori_loop(0, length, observe, state)
 
@@ -438,42 +287,6 @@ def _padded(events: Event, rows: int) -> Event:
     """The events with rows of 0 to a fixed number, so that one compilation serves all."""
     missing = rows - events.feedback.shape[0]
     return jax.tree.map(lambda leaf: np.pad(leaf, [(0, missing)] + [(0, 0)] * (leaf.ndim - 1)), events)
-
-
-_settle_jitted = partial(jax.jit, static_argnames=("keep_events",))(settle)
-_decide = jax.jit(decide)
-
-
-@jax.jit
-def _offer(environment: Environment, world: Any, key: Array) -> Offer:
-    return environment.offer(world, key)
-
-
-def _choose(policy: Policy, key: Array, scores: Array, mask: Array) -> Choice:
-    return policy.chooser.choose(key, scores, mask)
-
-
-def _respond(environment: Environment, world: Any, key: Array, offer: Offer, decision: Decision) -> Outcome:
-    return environment.respond(world, key, offer, decision)
-
-
-_choose_jitted = jax.jit(_choose)
-_respond_jitted = jax.jit(_respond)
-
-
-@jax.jit
-def _scores(policy: Policy, state: State, key: Array, contexts: Array, count: Array) -> Array:
-    return policy.scores(state, key, contexts, count)
-
-
-_NUMBERS = ("feedback", "reward", "value", "best", "best_reward")
-
-
-def _as_arrays(outcome: Outcome) -> Outcome:
-    """Python worlds may answer with plain numbers and lists."""
-    numbers: dict[str, Any] = {name: np.asarray(getattr(outcome, name), np.float64) for name in _NUMBERS}
-    observed: Any = np.asarray(outcome.observed, bool)
-    return replace(outcome, observed=observed, **numbers)
 
 
 def _require_health(policy: Policy, trace: Trace, seed: int, start: int) -> None:

@@ -15,7 +15,8 @@ from superarm import checks
 from superarm.policy import Policy
 from superarm.progress import progress_of
 from superarm.result import Result
-from superarm.rollout import SimulationError, run_seed, warn_of_refused_fits
+from superarm.rollout import run_seed, warn_of_refused_fits
+from superarm.rounds import SimulationError
 from superarm.types import Environment
 from superarm.workers import OnRounds, run_jobs
 

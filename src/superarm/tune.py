@@ -24,7 +24,7 @@ from superarm import checks
 from superarm.batches import Batch, Total, can_join, differing, room, run_batch
 from superarm.policy import Policy
 from superarm.progress import progress_of
-from superarm.rollout import SimulationError
+from superarm.rounds import SimulationError
 from superarm.types import Environment
 from superarm.workers import run_jobs
 

@@ -25,7 +25,8 @@ from superarm import checks
 from superarm.evaluate.log import Log
 from superarm.evaluate.stretch import Place, shuffled, stretch
 from superarm.policy import Policy
-from superarm.rollout import Run, Trace, compiled, run_seed
+from superarm.rollout import Run, compiled, run_seed
+from superarm.rounds import Trace
 from superarm.types import Array, Decision, Offer, Outcome, Spec, State
 
 WRAPPED = "logged_world: a log must not be put into another environment, got asked for a single round"

@@ -12,7 +12,8 @@ import jax.numpy as jnp
 from superarm.evaluate.log import Log
 from superarm.policy import Policy
 from superarm.precision import FLOAT
-from superarm.rollout import CHUNK, Keys, Trace, settle
+from superarm.rollout import CHUNK
+from superarm.rounds import Keys, Trace, settle
 from superarm.types import Array, Decision, Outcome, State, pytree
 
 

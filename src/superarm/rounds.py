@@ -1,0 +1,98 @@
+"""One round of a run: what is offered, what is chosen, what comes of it, and the keys of it all."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from superarm.policy import Policy
+from superarm.types import Array, Decision, Environment, Event, Outcome, State, pytree
+
+
+class SimulationError(RuntimeError):
+    """A run could not go on: scores were not finite, or no set was feasible."""
+
+
+@pytree
+@dataclass(frozen=True)
+class Keys:
+    """Environment and policy draw from split keys, so that every policy meets the same world."""
+
+    world: Array
+    rounds: Array
+    init: Array
+    policy: Array
+    learn: Array
+
+
+@pytree
+@dataclass(frozen=True)
+class Trace:
+    """What one round leaves in the table. Shapes () per round, (CHUNK,) in a chunk's buffer."""
+
+    regret: Array
+    realized_regret: Array
+    reward: Array
+    value: Array
+    best: Array
+    healthy: Array
+    items: Array  # (k,)
+    event: Any = ()  # the event, where a later policy will observe it again
+
+
+def keys_of(seed: int) -> Keys:
+    """Return the keys of a run."""
+    return Keys(*jax.random.split(jax.random.key(seed), 5))
+
+
+def play_round(
+    policy: Policy,
+    environment: Environment,
+    world: Any,
+    keys: Keys,
+    keep_events: bool,
+    state: State,
+    count: Array,
+    origin: Array | int = 0,
+) -> tuple[State, Trace]:
+    """One round: offer, select, respond, observe. The policy counts from `origin`, the world from 0."""
+    key_offer, key_respond, key_select, key_observe = round_keys(keys, count)
+    offer = environment.offer(world, key_offer)
+    decision = policy.select(state, key_select, offer.contexts, count - origin, offer.mask)
+    outcome = environment.respond(world, key_respond, offer, decision)
+    return settle(policy, state, key_observe, decision, outcome, keep_events)
+
+
+def round_keys(keys: Keys, count: Array) -> tuple[Array, Array, Array, Array]:
+    """The keys of decision `count`: to offer, to respond, to select and to observe."""
+    # Two keys at a time: each call of the generator costs about 0.1 s to compile.
+    pair = jax.vmap(jax.random.fold_in, in_axes=(0, None))(jnp.stack([keys.rounds, keys.policy]), count)
+    (key_offer, key_respond), (key_select, key_observe) = jax.vmap(jax.random.split)(pair)
+    return key_offer, key_respond, key_select, key_observe
+
+
+def settle(
+    policy: Policy, state: State, key: Array, decision: Decision, outcome: Outcome, keep_events: bool
+) -> tuple[State, Trace]:
+    """Observe the outcome, and trace it."""
+    event = Event(
+        items=decision.items,
+        features=decision.features,
+        feedback=outcome.feedback,
+        observed=outcome.observed,
+        memo=decision.memo,
+    )
+    trace = Trace(
+        regret=outcome.best - outcome.value,
+        realized_regret=outcome.best_reward - outcome.reward,
+        reward=outcome.reward,
+        value=outcome.value,
+        best=outcome.best,
+        healthy=decision.healthy,
+        items=decision.items,
+        event=replace(event, memo=()) if keep_events else (),
+    )
+    return policy.observe(state, key, event), trace
