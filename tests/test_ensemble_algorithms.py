@@ -26,7 +26,7 @@ from superarm.policies.sun2026 import ensemble_figure_model
 from superarm.types import Event, Spec
 
 ARMS, DIM, MEMBERS, UNITS = 6, 3, 4, 6
-SEED = 5  # of theta_0: of few units most draws leave some arms without a gradient, and those tie
+SEED = 2  # of theta_0: of few units most draws leave some arms without a gradient, and those tie
 CLOSE = 1e-9
 NEWTON = 1e-7  # fits that end when a step can gain 1e-12 of the objective
 
@@ -64,28 +64,42 @@ def world(rounds, *, stay, link="identity"):
     return World(contexts, rng.poisson(means).astype(float) if link == "poisson" else noisy)
 
 
+@functools.cache
 def round_keys(rounds):
     """(T, 3) keys to select, to observe and to learn."""
     return jax.vmap(lambda key: jax.random.split(key, 3))(jax.random.split(jax.random.key(1), rounds))
 
 
-@functools.partial(jax.jit, static_argnames=("slots", "size"))
-def drawn_from(keys, slots, size):
-    """What a policy draws from the rounds' keys."""
+class Draws:
+    """What a policy draws from the keys of a round; arrays of standard normals, and a member."""
 
-    def one(key):
-        key_explore, _ = jax.random.split(key[0])
-        _, key_kept = jax.random.split(key[1])
-        _, key_fresh, key_prior = jax.random.split(key[2], 3)
-        return {
-            "member": jax.random.randint(key_explore, (), 0, MEMBERS),
-            "posterior": jax.random.normal(key_explore, (1, DIM), jnp.float64)[0],
-            "kept": jax.random.normal(key_kept, (MEMBERS, size), jnp.float64),
-            "fresh": jax.random.normal(key_fresh, (slots,), jnp.float64),
-            "prior": jax.random.normal(key_prior, (DIM,), jnp.float64),
-        }
+    def __init__(self, policy, rounds):
+        self.keys, self.size = round_keys(rounds), policy.chooser.size
+        memory = getattr(innermost(policy), "memory", None)
+        self.slots = 0 if memory is None else memory.slots(spec_of(rounds, self.size))
 
-    return jax.vmap(one)(keys)
+    def member(self, count):
+        """() who decides."""
+        return int(jax.random.randint(jax.random.split(self.keys[count, 0])[0], (), 0, MEMBERS))
+
+    def kept(self, count):
+        """(m, k) what members add to the feedback of this round."""
+        return self._normals(jax.random.split(self.keys[count, 1])[1], MEMBERS, self.size)
+
+    def fresh(self, count):
+        """(slots,) what the fit after this round adds to its history."""
+        return self._normals(jax.random.split(self.keys[count, 2], 3)[1], self.slots)
+
+    def prior(self, count):
+        """(d,) the same for the prior."""
+        return self._normals(jax.random.split(self.keys[count, 2], 3)[2], DIM)
+
+    def posterior(self, count):
+        """(d,) by which a draw departs from the estimate."""
+        return self._normals(jax.random.split(self.keys[count, 0])[0], 1, DIM)[0]
+
+    def _normals(self, key, *shape):
+        return np.asarray(jax.random.normal(key, shape, jnp.float64))
 
 
 def innermost(policy):
@@ -96,14 +110,6 @@ def innermost(policy):
     return model
 
 
-def draws_of(policy, rounds):
-    """member (T,), posterior (T, d), kept (T, m, k), fresh (T, slots of the history), prior (T, d)."""
-    size, memory = policy.chooser.size, getattr(innermost(policy), "memory", None)
-    slots = 0 if memory is None else memory.slots(spec_of(rounds, size))
-    drawn = drawn_from(round_keys(rounds), slots, size)
-    return {name: np.asarray(value) for name, value in drawn.items()}
-
-
 # --- what a policy does -------------------------------------------------------------------------------------
 
 
@@ -111,7 +117,8 @@ def spec_of(rounds, size):
     return Spec(dim=DIM, num_arms=ARMS, capacity=rounds * size, size=size)
 
 
-@jax.jit
+# Each is compiled for one run, which is short however it is compiled.
+@functools.partial(jax.jit, compiler_options={"xla_backend_optimization_level": 0})
 def course(policy, keys, contexts, feedback):
     """All rounds, with a fit in each: items (T, k), scores (T, K) of all arms, the states that decided."""
     spec = spec_of(len(contexts), policy.chooser.size)
@@ -158,7 +165,7 @@ def first_weights(played):
     return [np.asarray(matrix) for matrix in played.first.fit.first]
 
 
-def agree(played, met, score, tell, *, planned=(), tolerance=CLOSE):
+def agree(played, score, tell, *, planned=(), tolerance=CLOSE):
     """Score every round as the transcription does, choose, and tell it what it chose.
 
     score: round -> (K,); tell: (round, slot, arm). `planned` arms come first, and are scored 1. Where scores
@@ -171,7 +178,7 @@ def agree(played, met, score, tell, *, planned=(), tolerance=CLOSE):
         np.testing.assert_allclose(scores, expected, rtol=tolerance, atol=tolerance, err_msg=f"round {count}")
         order = np.argsort(-expected, kind="stable")
         chosen = order[:size]
-        if not warm and np.diff(-expected[order]).min(initial=1.0, where=np.arange(ARMS - 1) < size) < 1e-7:
+        if not warm and np.diff(-expected[order])[:size].min() < 1e-7:
             ties.append(count)
             chosen = items
         np.testing.assert_array_equal(items, chosen, err_msg=f"round {count}")
@@ -196,29 +203,31 @@ def ensemble_agrees(policy, agent, met, *, scale, planned=(), mean=None, toleran
 
     agent: played -> transcription; mean: what the scores go through where sets are chosen.
     """
-    played, drawn = play(policy, met), draws_of(policy, len(met.feedback))
+    played, draws, members = play(policy, met), Draws(policy, len(met.feedback)), set()
     told, size = agent(played), policy.chooser.size
 
     def score(count):
-        scores = np.array(told.scores(met.contexts[count], int(drawn["member"][count])))
+        member = draws.member(count)
+        members.add(member)
+        scores = np.array(told.scores(met.contexts[count], member))
         return scores if mean is None else mean(scores)
 
     def tell(count, slot, arm):
         last = {"fit": slot == size - 1} if isinstance(told, reference.NeuralES) else {}
-        z = scale * drawn["kept"][count][:, slot]
+        z = scale * draws.kept(count)[:, slot]
         told.observe(met.contexts[count][arm], met.feedback[count][arm], z, **last)
 
-    agree(played, met, score, tell, planned=planned, tolerance=tolerance)
-    assert set(drawn["member"]) == set(range(MEMBERS))
+    agree(played, score, tell, planned=planned, tolerance=tolerance)
+    assert members == set(range(MEMBERS))
 
 
 @pytest.mark.parametrize("stay", [True, False], ids=["arms stay", "new contexts"])
 def test_lin_es(stay):
     ensemble_agrees(
-        superarm.lin_es(size=MEMBERS, perturbation=0.4, ridge=0.7),
+        superarm.lin_es(size=MEMBERS, perturbation=2.0, ridge=0.7),
         lambda played: reference.LinES(dim=DIM, members=MEMBERS, penalty=0.7),
         world(200, stay=stay),
-        scale=0.4,
+        scale=2.0,
     )
 
 
@@ -348,14 +357,14 @@ class Perturbed:
 
     def __init__(self, policy, met):
         self.by_arm = innermost(policy).memory.kind == "arms"
-        self.drawn = draws_of(policy, len(met.feedback))
+        self.draws = Draws(policy, len(met.feedback))
         self.arms = []
 
     def at(self, count):
         """(t,) standard normals of the fit before round `count`, with the right means per arm."""
         if not count:
             return np.zeros(0)
-        fresh, arms = self.drawn["fresh"][count - 1], np.array(self.arms)
+        fresh, arms = self.draws.fresh(count - 1), np.array(self.arms)
         if not self.by_arm:
             return fresh[: len(arms)]
         return fresh[arms] / np.sqrt(np.bincount(arms)[arms])
@@ -367,14 +376,14 @@ def history_agrees(policy, agent, met, score, *, planned=(), tolerance=CLOSE):
     told, perturbed = agent(played), Perturbed(policy, met)
 
     def scores(count):
-        prior = perturbed.drawn["prior"][count - 1] if count else np.zeros(DIM)
+        prior = perturbed.draws.prior(count - 1) if count else np.zeros(DIM)
         return score(told, met.contexts[count], perturbed.at(count), prior)
 
     def tell(count, slot, arm):
         perturbed.arms.append(arm)
         told.observe(met.contexts[count][arm], met.feedback[count][arm])
 
-    agree(played, met, scores, tell, planned=planned, tolerance=tolerance)
+    agree(played, scores, tell, planned=planned, tolerance=tolerance)
 
 
 MEMORY = pytest.mark.parametrize("memory", ["arms", "all"])
@@ -383,11 +392,10 @@ MEMORY = pytest.mark.parametrize("memory", ["arms", "all"])
 @MEMORY
 def test_lin_phe(memory):
     history_agrees(
-        superarm.lin_phe(perturbation=0.8, ridge=0.7, memory=memory),
+        superarm.lin_phe(perturbation=2.0, ridge=0.7, memory=memory),
         lambda played: reference.LinPHE(dim=DIM, penalty=0.7),
         world(150, stay=memory == "arms"),
-        lambda told, contexts, normals, prior: told.scores(contexts, 0.8 * normals),
-        tolerance=CLOSE,
+        lambda told, contexts, normals, prior: told.scores(contexts, 2.0 * normals),
     )
 
 
@@ -480,19 +488,19 @@ def test_glm_tsl(link, memory):
     met = world(150, stay=memory == "arms", link=link)
     warmup, planned = warmed(memory, met)
     policy = superarm.glm_tsl(scale=0.9, ridge=0.7, link=link, **warmup)
-    played, drawn = play(policy, met), draws_of(policy, 150)
+    played, draws = play(policy, met), Draws(policy, 150)
     told = reference.GLMTSL(dim=DIM, penalty=0.7, link=link)
     roots = np.asarray(played.fits.factor.root)
 
     def score(count):
         root = roots[count]
         np.testing.assert_allclose(root @ root.T, np.linalg.inv(told.H()), rtol=NEWTON, atol=NEWTON)
-        return met.contexts[count] @ (told.theta_hat() + 0.9 * root @ drawn["posterior"][count])
+        return met.contexts[count] @ (told.theta_hat() + 0.9 * root @ draws.posterior(count))
 
     def tell(count, slot, arm):
         told.observe(met.contexts[count][arm], met.feedback[count][arm])
 
-    agree(played, met, score, tell, planned=planned, tolerance=NEWTON)
+    agree(played, score, tell, planned=planned, tolerance=NEWTON)
 
 
 # --- the paper's settings -----------------------------------------------------------------------------------

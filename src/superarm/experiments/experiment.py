@@ -109,6 +109,17 @@ class Plan:
 
 
 @dataclass(frozen=True)
+class Aside:
+    """Functions drawn in a panel beside the curves: label -> function of x, from `low` to `high`."""
+
+    lines: Mapping[str, Callable[[float], float]]
+    low: float
+    high: float
+    x_label: str
+    y_label: str
+
+
+@dataclass(frozen=True)
 class Figure:
     """How an experiment is drawn.
 
@@ -122,6 +133,7 @@ class Figure:
         log_x: logarithmic horizontal axis.
         log_y: logarithmic vertical axis.
         band: "interval", the mean's 95 % interval, or "deviation", one standard deviation over seeds.
+        aside: a panel beside the curves, with the layouts of one panel.
     """
 
     layout: str
@@ -130,6 +142,7 @@ class Figure:
     log_x: bool = False
     log_y: bool = False
     band: str = "interval"
+    aside: Aside | None = None
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from typing import Any
 
 from superarm.experiments import rules
 from superarm.experiments.claims import Claim
-from superarm.experiments.experiment import Experiment, Figure, Plan, Setting, Tunable
+from superarm.experiments.experiment import Aside, Experiment, Figure, Plan, Setting, Tunable
 from superarm.experiments.runs import Quantity, lowest, total
 from superarm.experiments.sun2026_policies import (
     GRID,
@@ -188,12 +188,12 @@ def _explored(label: str, score: str, world: Any, *, exploration: float) -> Any:
     return policy_of(label, score, world, exploration=exploration)
 
 
-def _panel(score: str, letter: str, note: str, seeds: int = SEEDS) -> Experiment:
+def _panel(score: str, letter: str, note: str) -> Experiment:
     return Experiment(
         id=f"sun2026/{score}",
         title=f"Ensemble sampling, {score} means: 50 arms that stay, d = 20",
         reference=f"{REFERENCE}, figure 1({letter})",
-        plan=Cases({score: Case.figure(score)}, seeds=seeds),
+        plan=Cases({score: Case.figure(score)}),
         claims=_competitive(score, score),
         figure=Figure("regret", "round", "cumulative regret", band="deviation"),
         note=OPEN + note,
@@ -204,8 +204,23 @@ def _panel(score: str, letter: str, note: str, seeds: int = SEEDS) -> Experiment
 PANELS = (
     _panel("linear", "a", "Lin-ES has no warm-up."),
     _panel("logistic", "b", GLM),
-    _panel("distance", "d", NEURAL, seeds=5),
-    _panel("quadratic", "e", NEURAL, seeds=10),
+    _panel("distance", "d", NEURAL),
+    _panel("quadratic", "e", NEURAL),
+)
+
+
+def _constant(first: int, growth: float) -> float:
+    from superarm.anytime import loss_constant
+
+    return loss_constant(first, growth)
+
+
+CONSTANT = Aside(
+    lines={f"T_0 = {first}": partial(_constant, first) for first in (30, 100, 300, 1000)},
+    low=1.2,
+    high=15.0,
+    x_label="b",
+    y_label="l(T_0, b)",
 )
 
 
@@ -216,15 +231,15 @@ def _sweep(
     case: Case,
     claims: tuple[Claim, ...],
     note: str,
-    seeds: int = SEEDS,
+    aside: Aside | None = None,
 ) -> Experiment:
     return Experiment(
         id=f"sun2026/{name}",
         title=title,
         reference=f"{REFERENCE}, {reference}",
-        plan=Cases({case.score: case}, seeds=seeds, smoke=len(case.methods)),
+        plan=Cases({case.score: case}, smoke=len(case.methods)),
         claims=claims,
-        figure=Figure("regret", "round", "cumulative regret", band="deviation"),
+        figure=Figure("regret", "round", "cumulative regret", band="deviation", aside=aside),
         note=OPEN + note,
     )
 
@@ -249,7 +264,6 @@ SWEEPS = (
             rules.not_worse("10 members are hardly worse than 50", _glm("m-10"), _glm("m-50")),
         ),
         GLM,
-        seeds=30,
     ),
     _sweep(
         "regularization",
@@ -302,7 +316,6 @@ SWEEPS = (
             ),
         ),
         NEURAL,
-        seeds=3,
     ),
     _sweep(
         "anytime-schedules",
@@ -330,7 +343,7 @@ SWEEPS = (
             ),
         ),
         GLM,
-        seeds=30,
+        aside=CONSTANT,
     ),
 )
 
@@ -344,7 +357,6 @@ LARGER = (
                 "logistic": Case.figure("logistic", LARGE),
                 "quadratic": Case.figure("quadratic", LARGE, learn_every=20),
             },
-            seeds=3,
             words="the networks are fitted every 20 rounds instead of every round",
         ),
         claims=(

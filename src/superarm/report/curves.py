@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
+    from superarm.experiments.experiment import Aside
     from superarm.experiments.experiment import Figure as Layout
 
 # Okabe & Ito (2008), Color Universal Design; black is kept for the optimum.
@@ -71,11 +72,13 @@ def draw(layout: Layout, runs: Runs, *, title: str = "", note: str = "") -> Figu
         return _panels(layout, runs, PANELS[layout.layout], title, note)
     if layout.layout == "runtime":
         return _runtime(layout, runs, title, note)
-    with blank(title, note) as (figure, axes):
+    with blank(title, note, panels=1 if layout.aside is None else 2) as (figure, axes):
         {"regret": _regret, "sweep": _sweep, "return": _return}[layout.layout](axes, runs, layout.band)
         axes.set_xscale("log" if layout.log_x else "linear")
         axes.set_yscale("log" if layout.log_y else "linear")
         _finish(axes, layout.x_label, layout.y_label)
+        if layout.aside is not None:
+            _beside(figure.add_subplot(1, 2, 2), layout.aside)
     return figure
 
 
@@ -112,16 +115,30 @@ def _panels(layout: Layout, runs: Runs, column: str, title: str, note: str) -> F
 
 
 @contextmanager
-def blank(title: str, note: str = "") -> Iterator[tuple[Figure, Axes]]:
-    """Yield an empty figure and its axes. No window system is asked, and no global state is left."""
+def blank(title: str, note: str = "", panels: int = 1) -> Iterator[tuple[Figure, Axes]]:
+    """Yield an empty figure and its axes, the first of so many side by side.
+
+    No window system is asked, and no global state is left.
+    """
     with mpl.rc_context(STYLE):
-        figure = Figure(figsize=(7.0, 4.6), layout="constrained")
+        figure = Figure(figsize=(2.0 + 5.0 * panels, 4.6), layout="constrained")
         FigureCanvasAgg(figure)
-        axes = figure.add_subplot()
+        axes = figure.add_subplot(1, panels, 1)
         axes.set_title(title, fontsize=11.0, loc="left", wrap=True)
         if note:
             figure.supxlabel(note, fontsize=7.0, color="#555555", wrap=True)
         yield figure, axes
+
+
+def _beside(axes: Axes, aside: Aside) -> None:
+    """Draw functions."""
+    x = np.linspace(aside.low, aside.high, 200)
+    for index, (label, line) in enumerate(aside.lines.items()):
+        heights = [line(float(one)) for one in x]
+        axes.plot(x, heights, color=COLOURS[index % len(COLOURS)], label=label)
+    axes.set_xlabel(aside.x_label)
+    axes.set_ylabel(aside.y_label)
+    axes.legend()
 
 
 def _finish(axes: Axes, x_label: str, y_label: str) -> None:
