@@ -59,7 +59,7 @@ def world(rounds, *, stay, link="identity"):
     contexts /= np.linalg.norm(contexts, axis=2, keepdims=True)
     if stay:
         contexts = np.repeat(contexts[:1], rounds, axis=0)
-    means = MEANS[link](contexts @ np.array([1.0, -0.7, 0.5]))
+    means = MEANS[link](contexts @ np.array([0.6, -0.4, 0.3]))
     noisy = means + rng.normal(0, 0.5, means.shape)
     return World(contexts, rng.poisson(means).astype(float) if link == "poisson" else noisy)
 
@@ -117,8 +117,7 @@ def spec_of(rounds, size):
     return Spec(dim=DIM, num_arms=ARMS, capacity=rounds * size, size=size)
 
 
-# Each is compiled for one run, which is short however it is compiled.
-@functools.partial(jax.jit, compiler_options={"xla_backend_optimization_level": 0})
+@jax.jit
 def course(policy, keys, contexts, feedback):
     """All rounds, with a fit in each: items (T, k), scores (T, K) of all arms, the states that decided."""
     spec = spec_of(len(contexts), policy.chooser.size)
@@ -235,10 +234,10 @@ def test_lin_es(stay):
     ("link", "stay"),
     [
         ("logistic", True),
-        ("poisson", True),
-        ("identity", True),
-        ("logistic", False),
-        pytest.param("poisson", False, marks=pytest.mark.full),
+        ("poisson", False),
+        pytest.param("poisson", True, marks=pytest.mark.full),
+        pytest.param("identity", True, marks=pytest.mark.full),
+        pytest.param("logistic", False, marks=pytest.mark.full),
         pytest.param("identity", False, marks=pytest.mark.full),
     ],
 )

@@ -18,6 +18,7 @@ from superarm.types import (
     Event,
     Explorer,
     Model,
+    PairScores,
     Spec,
     State,
     Width,
@@ -158,8 +159,10 @@ class Policy:
         return self.model.learn(state, key, self.width)
 
 
-def decide(contexts: Array, scores: Array, mask: Array, choice: Choice) -> Decision:
-    """Return the decision that takes `choice` among contexts (n, d) with scores (n,)."""
+def decide(contexts: Array, scores: Array | PairScores, mask: Array, choice: Choice) -> Decision:
+    """Return the decision that takes `choice` among contexts (n, d) with scores (n,), or those of pairs."""
+    if isinstance(scores, PairScores):
+        scores = scores.mean
     items = jnp.asarray(choice.items, jnp.int32)  # oracles of users may answer in another type
     index = jnp.maximum(items, 0)
     return Decision(

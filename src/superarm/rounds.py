@@ -84,6 +84,7 @@ def settle(
         feedback=outcome.feedback,
         observed=outcome.observed,
         memo=decision.memo,
+        variance=outcome.variance,
     )
     trace = Trace(
         regret=outcome.best - outcome.value,

@@ -123,6 +123,7 @@ class Event:
         feedback: (k,) what was observed of each item; ignored where `observed` is False.
         observed: (k,) True where feedback was observed.
         memo: the decision's memo.
+        variance: (k,) of the feedback, where it is known; () where it is not.
     """
 
     items: Array
@@ -130,6 +131,7 @@ class Event:
     feedback: Array
     observed: Array
     memo: Any = ()
+    variance: Any = ()
 
 
 @pytree
@@ -153,6 +155,7 @@ class Outcome:
         value: () its expected return.
         best: () the expected return of the optimum.
         best_reward: () the return that the optimum would have realized under the same noise.
+        variance: (k,) of the feedback, where the world tells it; () where it does not.
     """
 
     feedback: Array
@@ -161,6 +164,25 @@ class Outcome:
     value: Array
     best: Array
     best_reward: Array
+    variance: Any = ()
+
+
+@pytree
+@dataclass(frozen=True)
+class PairScores:
+    """What an explorer says of all pairs of n arms, for a duel.
+
+    Attributes:
+        mean: (n,) utilities.
+        reach: (n, n) by how much the difference of two utilities may be off.
+        bonus: (n, n) what is added to a pair: its reach, or a draw.
+        spread: (n, n) what two candidates are chosen by: their width, or a draw of it.
+    """
+
+    mean: Array
+    reach: Array
+    bonus: Array
+    spread: Array
 
 
 class Beliefs(Protocol):
@@ -258,8 +280,8 @@ class Model(Protocol):
 class Explorer(Protocol):
     """How doubt becomes a score."""
 
-    def scores(self, key: Array, beliefs: Beliefs, count: Array) -> Array:
-        """(n,) scores; `count` is the number of decisions made before this one."""
+    def scores(self, key: Array, beliefs: Any, count: Array) -> Any:
+        """(n,) scores, or `PairScores` for a duel; `count` decisions were made before this one."""
 
 
 class Oracle(Protocol):
@@ -300,8 +322,8 @@ class Chooser(Protocol):
     def check(self, num_arms: int) -> None:
         """Raise ValueError in one sentence if no choice exists among `num_arms`."""
 
-    def choose(self, key: Array, scores: Array, mask: Array) -> Choice:
-        """Turn scores (n,) into a choice among the arms where mask (n,) is True."""
+    def choose(self, key: Array, scores: Any, mask: Array) -> Choice:
+        """Turn scores (n,), or those of pairs, into a choice among the arms where mask (n,) is True."""
 
 
 class Environment(Protocol):

@@ -1,6 +1,7 @@
 """Choosers: what may be chosen?"""
 
 from superarm.choosers.best import Best
+from superarm.choosers.duel import Duel
 from superarm.choosers.subset import Subset
 
-__all__ = ["Best", "Subset"]
+__all__ = ["Best", "Duel", "Subset"]

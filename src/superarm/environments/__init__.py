@@ -5,6 +5,7 @@ from superarm.environments.catalogue import Catalogue, catalogue
 from superarm.environments.choices import AssortmentChoices, assortment_choices
 from superarm.environments.classification import Classification, classification
 from superarm.environments.clicks import Clicks, PairClicks, clicks
+from superarm.environments.duels import Duels, duels
 from superarm.environments.fixed_arms import FixedArms, fixed_arms
 from superarm.environments.fixed_scores import FixedScores, fixed_scores
 from superarm.environments.linear import LinearScores, linear_scores
@@ -18,6 +19,7 @@ __all__ = [
     "Catalogue",
     "Classification",
     "Clicks",
+    "Duels",
     "FixedArms",
     "FixedScores",
     "LinearScores",
@@ -30,6 +32,7 @@ __all__ = [
     "catalogue",
     "classification",
     "clicks",
+    "duels",
     "fixed_arms",
     "fixed_scores",
     "linear_scores",

@@ -2,6 +2,7 @@
 
 from superarm.explorers.ensemble import EnsembleSampling
 from superarm.explorers.greedy import EpsilonGreedy, Greedy, Uniform
+from superarm.explorers.pairs import PairColstim, PairEnsemble, PairThompson, PairUCB
 from superarm.explorers.responses import Responses
 from superarm.explorers.thompson import Thompson
 from superarm.explorers.ucb import UCB
@@ -12,6 +13,10 @@ __all__ = [
     "EnsembleSampling",
     "EpsilonGreedy",
     "Greedy",
+    "PairColstim",
+    "PairEnsemble",
+    "PairThompson",
+    "PairUCB",
     "Responses",
     "Thompson",
     "Uniform",

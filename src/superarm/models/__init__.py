@@ -11,8 +11,10 @@ from superarm.models.links import LINKS, Link
 from superarm.models.networks import network, perceptron
 from superarm.models.neural import EffectiveDimension, Neural
 from superarm.models.one_pass import OnePassLogistic
+from superarm.models.paired import Paired
 from superarm.models.perturbed import PerturbedHistory
 from superarm.models.planned import Planned
+from superarm.models.preferences import Preferences
 
 __all__ = [
     "LINKS",
@@ -27,8 +29,10 @@ __all__ = [
     "Memory",
     "Neural",
     "OnePassLogistic",
+    "Paired",
     "PerturbedHistory",
     "Planned",
+    "Preferences",
     "glm",
     "network",
     "neural",

@@ -9,11 +9,12 @@ from superarm import checks
 from superarm.models.coefficients import Coefficients
 from superarm.models.fitting import Fitting
 from superarm.models.history import Memory
-from superarm.models.links import LINKS
+from superarm.models.links import LINKS, link_of
 from superarm.models.losses import LOSSES
 from superarm.models.networks import Perceptron, Scorer, perceptron
 from superarm.models.neural import EffectiveDimension, Neural
 from superarm.models.newton import Newton
+from superarm.models.paired import Paired
 from superarm.precision import leaf
 from superarm.widths.radius import is_schedule
 
@@ -41,6 +42,9 @@ def neural(
     gradients: str = "current",
     linearized: bool = False,
     dimension: EffectiveDimension | None = None,
+    least_deviation: float | None = None,
+    penalized: str = "all",
+    finish: bool = False,
 ) -> Neural:
     """Return a neural model: a network, how it is fitted, to what, and how often.
 
@@ -74,6 +78,12 @@ def neural(
         linearized: score by g(x; theta_0)'(theta - theta_0) instead of f(x; theta).
         dimension: `EffectiveDimension(...)` to keep log det(I + c sum g g') beside Z; radius schedules are
             then given that.
+        least_deviation: epsilon, to weigh observations of rewards 0 and 1 by 1 / max(sigma, epsilon)^2 in the
+            fits and in Z, with sigma the deviation that the score implies: by the fit in force when feedback
+            is recorded or, with `refresh`, by the last fit for all. None to count all alike.
+        penalized: "all" parameters, or those of the "last" layer of a perceptron.
+        finish: after every fit bring the last layer of a perceptron to the optimum of the penalized loss, by
+            Newton's method, with the others held; for penalized="last" with a penalty above 0.
 
     >>> model = neural(perceptron(width=20), learn_every=10, memory="window", memory_size=100)
     >>> model.learn_every
@@ -97,6 +107,16 @@ def neural(
         checks.one_of(where, "optimizer", optimizer, ("gd", "adam"))
     kept = _memory(where, memory, memory_size)
     weigh, rebuilt = _weighing(where, weights, kept)
+    inner = network.network if isinstance(network, Paired) else network
+    layered = isinstance(inner, Perceptron)
+    if not layered and (finish or checks.one_of(where, "penalized", penalized, ("all", "last")) == "last"):
+        must = "network must be a perceptron to treat its last layer apart"
+        raise ValueError(f"{where}: {must}, got {type(inner).__name__}")
+    if finish and (penalized != "last" or is_schedule(penalty) or not penalty > 0 or reduction != "sum"):
+        must = "finish needs penalized='last', reduction='sum' and a penalty above 0"
+        raise ValueError(f"{where}: {must}, got {penalized!r}, {reduction!r} and {penalty}")
+    if least_deviation is not None and weights != "none":
+        raise ValueError(f"{where}: weights must be 'none' with least_deviation, got {weights!r}")
     return Neural(
         ridge=shrinkage,
         row_scale=checks.positive(where, "row_scale", row_scale),
@@ -113,10 +133,15 @@ def neural(
             restart=bool(restart),
             anchored=bool(anchored),
             reduction=checks.one_of(where, "reduction", reduction, ("sum", "mean")),
+            penalized=penalized,
         ),
         network=network,
         memory=kept,
         dimension=dimension,
+        least_deviation=None
+        if least_deviation is None
+        else checks.positive(where, "least_deviation", least_deviation),
+        finish=_finish(loss, penalty) if finish else None,
         learn_every=checks.count(where, "learn_every", learn_every),
         refresh=bool(refresh) or rebuilt,
         weigh=weigh,
@@ -180,6 +205,10 @@ def glm(
         refresh=rebuilt,
         weigh=weigh,
     )
+
+
+def _finish(loss: str, penalty: float) -> Newton:
+    return Newton(penalty=leaf(penalty), tolerance=leaf(1e-12), link=link_of(loss).name)
 
 
 def _memory(where: str, memory: str, size: int | None) -> Memory:

@@ -53,6 +53,7 @@ class Fitting:
         restart: start every fit from the first parameters; otherwise from the last fit.
         anchored: the penalty pulls to the first parameters; otherwise to 0.
         reduction: "sum" or "mean".
+        penalized: "all" parameters, or those of the "last" layer of a perceptron.
     """
 
     learning_rate: Any
@@ -65,6 +66,7 @@ class Fitting:
     restart: bool = static(default=False)
     anchored: bool = static(default=True)
     reduction: str = static(default="sum")
+    penalized: str = static(default="all")
 
     def fit(
         self, network: Scorer, start: Any, first: Any, history: History, used: Array, key: Array
@@ -193,6 +195,8 @@ class _Objective:
         value, gradient = total
         penalty = self.fitting.penalty.astype(self.network.dtype)
         away = jax.tree.map(jnp.subtract, params, self.anchor)
+        if self.fitting.penalized == "last":
+            away = (*jax.tree.map(jnp.zeros_like, away[:-1]), away[-1])
         value = value + 0.5 * penalty * optax.tree.norm(away, squared=True)
         gradient = jax.tree.map(lambda slope, one: slope + penalty * one, gradient, away)
         if self.fitting.reduction == "mean":

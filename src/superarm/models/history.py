@@ -78,8 +78,8 @@ class Memory:
             events=zero,
         )
 
-    def add(self, history: History, key: Array, event: Event) -> History:
-        """Return the history with the event's observations."""
+    def add(self, history: History, key: Array, event: Event, weights: Array | None = None) -> History:
+        """Return the history with the event's observations, counted weights (k,) times each."""
         if self.kind == "arms":
             return _summed(history, event)
         slots = history.feedback.shape[0]
@@ -99,10 +99,11 @@ class Memory:
         # 0 where nothing was observed: a NaN there would spoil slopes even when the loss leaves it out.
         contexts = jnp.where(event.observed[:, None], event.features, 0.0)
         feedback = jnp.where(event.observed, event.feedback, 0.0)
+        counts = jnp.where(event.observed, 1.0 if weights is None else weights, 0.0)
         return History(
             contexts=history.contexts.at[place].set(contexts.astype(dtype), mode="drop"),
             feedback=history.feedback.at[place].set(feedback.astype(dtype), mode="drop"),
-            counts=history.counts.at[place].set(event.observed.astype(dtype), mode="drop"),
+            counts=history.counts.at[place].set(counts.astype(dtype), mode="drop"),
             seen=history.seen + jnp.sum(event.observed),
             events=history.events + 1,
         )

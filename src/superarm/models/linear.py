@@ -31,6 +31,10 @@ class Gaussian:
         """(n,) standard deviations."""
         return self.width.whiten(self.factor, self.features).norms()
 
+    def covariance(self) -> Array:
+        """(n, n) F Sigma F'."""
+        return self.width.whiten(self.factor, self.features).covariance()
+
     @property
     def logdet(self) -> Array:
         """() log det of the prior covariance over the posterior's."""

@@ -19,6 +19,8 @@ from superarm.types import Array, pytree, static
 from superarm.widths.rows import LayerRows, Rows
 
 Pull = Callable[[Array], Any]
+INPUTS = -1  # features: as many as there are inputs
+PARAMETRIZATIONS = ("standard", "ntk", "gaussian")
 
 
 class Scorer(Protocol):
@@ -59,7 +61,10 @@ class Perceptron:
     "ntk": f times sqrt(m), inputs doubled to [x; x] / sqrt(2), hidden W = blockdiag(V, V) with entries
     N(0, 4 / m) and last layer (w, -w) with entries N(0, 2 / m), so that f = 0 at the start (hwang2023,
     section 3.1). "standard": entries uniform in +-1 / sqrt(fan-in), the usual default of today's libraries.
+    "gaussian": standard normal entries (NDB, Verma et al., 2024).
     The parameters are a tuple of matrices (out, in); with biases every layer has one input more, equal to 1.
+    With features D > 0 the last hidden layer has D units, as many as there are inputs for D = INPUTS, and no
+    relu: f(x) = theta'phi(x), phi in R^D (oh2026).
     """
 
     width: int = static(default=100)  # m
@@ -67,6 +72,7 @@ class Perceptron:
     parametrization: str = static(default="standard")
     biases: bool = static(default=False)
     precision: str = static(default="float32")
+    features: int = static(default=0)  # D
 
     @property
     def dtype(self) -> Any:
@@ -102,7 +108,7 @@ class Perceptron:
                 signal = jnp.concatenate([signal, jnp.ones((1, signal.shape[1]), self.dtype)])
             inputs.append(signal)
             signal = matrix @ signal if layer else _outer(matrix, signal)
-            if layer < self.depth - 1:
+            if self._bends(layer):
                 signal = jnp.maximum(signal, 0.0)
         scale = jnp.asarray(self._output_scale, self.dtype)
 
@@ -111,8 +117,9 @@ class Perceptron:
             for layer in reversed(range(1, self.depth)):
                 found.append(_outer(delta, inputs[layer]))
                 width = params[layer - 1].shape[0]
-                active = inputs[layer][:width] > 0.0  # relu'(0) = 0
-                delta = jnp.where(active, params[layer][:, :width].T @ delta, 0.0)
+                delta = params[layer][:, :width].T @ delta
+                if self._bends(layer - 1):
+                    delta = jnp.where(inputs[layer][:width] > 0.0, delta, 0.0)  # relu'(0) = 0
             found.append(delta @ inputs[0])
             return tuple(reversed(found))
 
@@ -125,8 +132,9 @@ class Perceptron:
         deltas = [delta]
         for layer in reversed(range(1, self.depth)):
             width = params[layer - 1].shape[0]
-            active = inputs[layer][:, :width] > 0.0  # relu'(0) = 0
-            delta = jnp.where(active, delta @ params[layer][:, :width], 0.0)
+            delta = delta @ params[layer][:, :width]
+            if self._bends(layer - 1):
+                delta = jnp.where(inputs[layer][:, :width] > 0.0, delta, 0.0)  # relu'(0) = 0
             deltas.append(delta)
         return scores, LayerRows(deltas=tuple(reversed(deltas)), inputs=tuple(inputs))
 
@@ -134,6 +142,10 @@ class Perceptron:
         """(n,) scores and the gradients of the last layer (n, m)."""
         scores, inputs = self._forward(params, contexts)
         return scores, inputs[-1] * jnp.asarray(self._output_scale, self.dtype)
+
+    def _bends(self, layer: int) -> bool:
+        """Whether a relu follows the layer."""
+        return layer < self.depth - (2 if self.features else 1)
 
     @property
     def _output_scale(self) -> float:
@@ -148,7 +160,7 @@ class Perceptron:
                 signal = jnp.concatenate([signal, jnp.ones((signal.shape[0], 1), self.dtype)], axis=1)
             inputs.append(signal)
             signal = signal @ matrix.T
-            if layer < self.depth - 1:
+            if self._bends(layer):
                 signal = jnp.maximum(signal, 0.0)
         return signal[:, 0] * jnp.asarray(self._output_scale, self.dtype), inputs
 
@@ -182,8 +194,15 @@ class Perceptron:
 
     def _uniform(self, key: Array, dim: int) -> tuple[Array, ...]:
         sizes = [dim, *[self.width] * (self.depth - 1), 1]
+        if self.features:
+            sizes[-2] = dim if self.features == INPUTS else self.features
         keys = jax.random.split(key, self.depth)
         extra = int(self.biases)
+        if self.parametrization == "gaussian":
+            return tuple(
+                jax.random.normal(one, (outputs, inputs + extra), self.dtype)
+                for one, inputs, outputs in zip(keys, sizes[:-1], sizes[1:], strict=True)
+            )
         return tuple(
             jax.random.uniform(one, (outputs, inputs + extra), self.dtype, -1.0, 1.0)
             / jnp.sqrt(jnp.asarray(inputs, self.dtype))
@@ -203,15 +222,19 @@ def perceptron(
     parametrization: str = "standard",
     biases: bool = False,
     precision: str = "float32",
+    features: int | None = None,
 ) -> Perceptron:
     """Return the papers' network: `depth` layers (L), `width` units in each hidden one (m).
 
     Args:
         width: m; even with "ntk", whose start is symmetric.
         depth: L >= 2, hidden layers and the output together.
-        parametrization: "standard", as in the papers' experiments; "ntk", as in their theorems.
+        parametrization: "standard", as in the papers' experiments; "ntk", as in their theorems; "gaussian",
+            like "standard" from standard normal entries.
         biases: give every layer a bias. The papers have none.
         precision: "float32" or "float64".
+        features: units of the last hidden layer, which then has no relu: f(x) = theta'phi(x) with phi in R^D,
+            for widths over the last layer; INPUTS (-1) for as many as there are inputs. Not with "ntk".
 
     >>> perceptron(width=20, depth=3).depth
     3
@@ -220,10 +243,14 @@ def perceptron(
     built = Perceptron(
         width=checks.count(where, "width", width),
         depth=checks.count(where, "depth", depth, low=2),
-        parametrization=checks.one_of(where, "parametrization", parametrization, ("standard", "ntk")),
+        parametrization=checks.one_of(where, "parametrization", parametrization, PARAMETRIZATIONS),
         biases=bool(biases),
         precision=checks.one_of(where, "precision", precision, ("float32", "float64")),
+        features=0 if features is None else checks.count(where, "features", features, low=INPUTS),
     )
+    if features is not None and (parametrization == "ntk" or depth < 3 or features == 0):
+        must = "features must be INPUTS or >= 1, with depth >= 3 and parametrization 'standard'"
+        raise ValueError(f"{where}: {must}, got {features} with depth {depth} and {parametrization!r}")
     if parametrization == "ntk" and width % 2:
         raise ValueError(f"{where}: width must be even with the symmetric start of 'ntk', got {width}")
     return built

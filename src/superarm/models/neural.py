@@ -13,7 +13,8 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from superarm.models.fitting import Fitting
+from superarm.models.coefficients import Coefficients
+from superarm.models.fitting import Fitted, Fitting
 from superarm.models.history import History, Memory
 from superarm.models.links import link_of
 from superarm.models.networks import Scorer
@@ -23,7 +24,7 @@ from superarm.models.newton import Newton
 from superarm.precision import FLOAT
 from superarm.types import Array, Event, Spec, State, Width, pytree, static
 from superarm.widths.radius import is_schedule
-from superarm.widths.rows import Rows, count_rows, only, scaled, weighted
+from superarm.widths.rows import Rows, count_rows, flat, only, scaled, weighted
 
 REBUILD = 64  # rows absorbed at once when the width is rebuilt
 
@@ -62,6 +63,11 @@ class Neural:
             writes, until which they do not count. With `refresh` all weights are those of the last fit.
         rows_at: "current" or "first": the parameters whose gradients are taken, theta or theta_0.
         linearized: score by g(x; theta_0)'(theta - theta_0) instead of f(x; theta).
+        least_deviation: epsilon > 0 to weigh observations by 1 / max(sigma, epsilon)^2, with sigma the
+            standard deviation of a reward that is 0 or 1 with the mean that the score says, in the fits and,
+            instead of the information, in Z (oh2026, equations 4 to 6); None not to.
+        finish: fits the last layer of a perceptron to the optimum after every fit, the others held; None not
+            to.
     """
 
     ridge: Any
@@ -70,6 +76,8 @@ class Neural:
     network: Scorer
     memory: Memory
     dimension: EffectiveDimension | None = None
+    least_deviation: Array | None = None
+    finish: Newton | None = None
     learn_every: int = static(default=1)
     rows: str = static(default="gradient")
     refresh: bool = static(default=False)
@@ -146,7 +154,10 @@ class Neural:
         if self.dimension is not None:
             rows = only(self._rows(fit, event.features)[1], event.observed)
             spread = _grown(self.dimension.width, spread, rows)
-        history = self.memory.add(record.history, key, event)
+        weights = None
+        if self.least_deviation is not None and not self.refresh:
+            weights = self._weights(self._scores(fit.params, event.features), event)
+        history = self.memory.add(record.history, key, event, weights)
         return NeuralRecord(
             history=history, factor=factor, spread=spread, covered=covered, version=fit.version
         )
@@ -157,7 +168,12 @@ class Neural:
         used = self.memory.used(history)
         start = fit.first if self.fitting.restart else fit.params
         fitting = self._scheduled(state)
+        if self.least_deviation is not None and self.refresh:  # by the fit in force, for all
+            weights = self._weights(self._scores(fit.params, history.contexts)).astype(history.counts.dtype)
+            history = replace(history, counts=jnp.where(history.filled, weights, 0.0))
         fitted = fitting.fit(self.network, start, fit.first, history, used, key)
+        if self.finish is not None:
+            fitted = self._finished(self.finish, fitted, fit.first, history, used, key)
         finite = jnp.isfinite(fitted.objective) & _all_finite(fitted.params)
         diverged = ~finite | fitting.ran_away(fitted, history)
         params = jax.tree.map(lambda old, new: jnp.where(diverged, old, new), fit.params, fitted.params)
@@ -197,9 +213,35 @@ class Neural:
 
     def _weighted_rows(self, fit: NeuralFit, contexts: Array) -> Rows:
         scores, rows = self._rows(fit, contexts)
+        if self.least_deviation is not None:
+            return weighted(rows, jnp.sqrt(self._weights(scores)))
         if not self.weigh:
             return rows
         return weighted(rows, jnp.sqrt(link_of(self.fitting.loss).information(scores)))
+
+    def _scores(self, params: Any, contexts: Array) -> Array:
+        return self.network.apply(params, contexts.astype(self.network.dtype))
+
+    def _weights(self, scores: Array, event: Event | None = None) -> Array:
+        """(n,) 1 / max(sigma, epsilon)^2, with sigma by the scores, or as the event knows it."""
+        mean = link_of(self.fitting.loss).mean(scores.astype(FLOAT))
+        variance = mean * (1.0 - mean)
+        if event is not None and not isinstance(event.variance, tuple):
+            variance = event.variance
+        least: Any = self.least_deviation
+        return 1.0 / jnp.maximum(variance, least**2)
+
+    def _finished(
+        self, finish: Newton, fitted: Fitted, first: Any, history: History, used: Array, key: Array
+    ) -> Fitted:
+        """The fit with its last layer at the optimum of the same objective."""
+        rows = flat(self.network.last_layer(fitted.params, history.contexts)[1])
+        linear = replace(history, contexts=rows.astype(FLOAT))
+        last = fitted.params[-1]
+        begin, anchor = (layer.astype(FLOAT).reshape(-1) for layer in (last, first[-1]))
+        found = finish.fit(Coefficients(), begin, anchor, linear, used, key)
+        params = (*fitted.params[:-1], found.params.astype(last.dtype).reshape(last.shape))
+        return replace(fitted, params=params, objective=found.objective.astype(fitted.objective.dtype))
 
     def _tangent(self, fit: NeuralFit, contexts: Array) -> Array:
         """(n,) g(x; theta_0)'(theta - theta_0)."""
@@ -259,7 +301,8 @@ class Neural:
         def prepare() -> Any:
             return width.whiten(factor, self._weighted_rows(state.fit, event.features))
 
-        if isinstance(event.memo, NeuralMemo) and not self.weigh and not is_schedule(self.ridge):
+        plain = not self.weigh and self.least_deviation is None and not is_schedule(self.ridge)
+        if isinstance(event.memo, NeuralMemo) and plain:
             current = _same(event.memo.stamp, _stamp(state))
             whitened = jax.lax.cond(current, lambda: event.memo.whitened, prepare)
         else:

@@ -60,6 +60,10 @@ class NeuralBeliefs:
         root = vectors * jnp.sqrt(jnp.maximum(values, 0.0))[None]
         return self.mean[None] + scale * (normals @ root.T)
 
+    def covariance(self) -> Array:
+        """(n, n) g(x_i)'Z^-1 g(x_j)."""
+        return self.whitened.covariance().astype(FLOAT)
+
     def memo(self, items: Array) -> NeuralMemo:
         """What observing items (k,) can use again."""
         return NeuralMemo(self.whitened.take(jnp.maximum(items, 0)), self.stamp)

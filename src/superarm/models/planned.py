@@ -6,7 +6,7 @@ stays in the record from then on; it is made again only while no feedback has co
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import jax
@@ -127,7 +127,7 @@ class Planned:
         counts, known = record.counts, record.known
         if isinstance(memo, PlannedMemo):
             counts, known = jnp.where(known, counts, memo.counts), jnp.ones((), bool)
-            event = Event(event.items, event.features, event.feedback, event.observed, memo.memo)
+            event = replace(event, memo=memo.memo)
         inner = self.model.observe(State(record.record, state.fit), key, event, width)
         return PlannedRecord(inner, counts, known)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from superarm import checks
+from superarm.choosers import Duel
 from superarm.explorers import WarmUp
 from superarm.models import Planned
 from superarm.policy import Policy
@@ -30,6 +31,8 @@ def warm_up(policy: Policy, *, rounds: int | None = None, plan: str = "each") ->
     """
     where = "warm_up"
     checks.has(where, "policy", policy, ("model", "explorer", "chooser"))
+    if isinstance(policy.chooser, Duel):
+        raise TypeError(f"{where}: policy must choose arms or sets, got a duel")
     checks.one_of(where, "plan", plan, PLANS)
     if rounds is None and plan != "each":
         raise ValueError(f"{where}: rounds must be given with plan={plan!r}, got None")

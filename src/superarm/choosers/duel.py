@@ -1,0 +1,92 @@
+"""Two arms to be compared: oh2026, section 4.2.
+
+- "asymmetric": the best arm, and its best challenger by utility and bonus (Bengs, Saha & Huellermeier, 2022;
+  Verma et al., 2024).
+- "optimistic": the pair with the highest sum of utilities and bonus (Di et al., 2023).
+- "candidate": of the arms that no other arm is surely better than, the two that differ most (Saha, 2021).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import jax
+import jax.numpy as jnp
+
+from superarm.types import Array, Choice, PairScores, pytree, static
+
+STRATEGIES = ("asymmetric", "optimistic", "candidate")
+
+
+@pytree
+@dataclass(frozen=True)
+class Duel:
+    """Two of the available arms, by the scores of pairs. O(n^2) time and memory.
+
+    Args:
+        strategy: "asymmetric", "optimistic" or "candidate".
+        self_duels: an arm may meet itself, as in the paper: it says that nothing is left to learn. Otherwise
+            the two differ, wherever two arms are available.
+    """
+
+    strategy: str = static(default="asymmetric")
+    self_duels: bool = static(default=True)
+
+    native: ClassVar[bool] = True
+    size: ClassVar[int] = 2
+
+    def check(self, num_arms: int) -> None:
+        """Refuse a single arm, unless it may meet itself."""
+        if num_arms < 2 and not self.self_duels:
+            raise ValueError(f"duel: num_arms must be >= 2 without self-duels, got {num_arms}")
+
+    def choose(self, key: Array, scores: PairScores, mask: Array) -> Choice:
+        """Return the two arms, the first in the first slot."""
+        key_first, key_second = jax.random.split(key)
+        available = mask[:, None] & mask[None]
+        apart = ~jnp.eye(mask.shape[0], dtype=bool)
+        others = jnp.any(available & apart)
+        allowed = available if self.self_duels else available & (apart | ~others)
+        values, allowed = {
+            "asymmetric": self._asymmetric,
+            "optimistic": self._optimistic,
+            "candidate": self._candidate,
+        }[self.strategy](key_first, scores, mask, allowed)
+        masked = jnp.where(allowed & ~jnp.isnan(values), values, -jnp.inf)
+        # Ties at random: a row that holds the best, then a column of it.
+        rows = jnp.max(masked, axis=1)
+        first = _random_best(key_first, rows, jnp.any(allowed, axis=1))
+        second = _random_best(key_second, masked[first], allowed[first])
+        feasible = jnp.any(allowed)
+        items = jnp.where(feasible, jnp.stack([first, second]), -1).astype(jnp.int32)
+        return Choice(items=items, mask=jnp.broadcast_to(feasible, (2,)), feasible=feasible)
+
+    def _asymmetric(self, key: Array, scores: PairScores, mask: Array, allowed: Array) -> tuple[Array, Array]:
+        first = _random_best(key, jnp.where(mask, scores.mean, -jnp.inf), mask)
+        row = jnp.arange(mask.shape[0]) == first
+        # bonus[j, first]: of the challenger j against the first arm.
+        return scores.mean[None] + scores.bonus.T, allowed & row[:, None]
+
+    def _optimistic(self, key: Array, scores: PairScores, mask: Array, allowed: Array) -> tuple[Array, Array]:
+        return scores.mean[:, None] + scores.mean[None] + scores.bonus, allowed
+
+    def _candidate(self, key: Array, scores: PairScores, mask: Array, allowed: Array) -> tuple[Array, Array]:
+        lead = scores.mean[None] - scores.mean[:, None]  # of j over i
+        ignored = ~mask[None] | jnp.eye(mask.shape[0], dtype=bool)
+        candidates = mask & jnp.all((scores.reach > lead) | ignored, axis=1)
+        # Arms that tie for sure leave none: the best then are candidates.
+        best = mask & (scores.mean == jnp.max(jnp.where(mask, scores.mean, -jnp.inf)))
+        candidates = jnp.where(jnp.any(candidates), candidates, best)
+        both = allowed & candidates[:, None] & candidates[None]
+        # A single candidate that may not meet itself meets the arm that it differs most from.
+        pairs = jnp.where(jnp.any(both), both, allowed & candidates[:, None])
+        return scores.spread, pairs
+
+
+def _random_best(key: Array, values: Array, allowed: Array) -> Array:
+    """() the index of the highest of values (n,) where allowed; ties at random."""
+    masked = jnp.where(allowed, values, -jnp.inf)
+    tied = allowed & (masked == jnp.max(masked))
+    tickets = jnp.where(tied, jax.random.uniform(key, values.shape, jnp.float32), -1.0)
+    return jnp.argmax(tickets)

@@ -1,0 +1,84 @@
+"""Learning from duels: which of two arms was preferred.
+
+    P(first is preferred) = g(u(x_1) - u(x_2)),   u the utility that a model scores by
+
+so that a preference is one observation of the difference. A duel's feedback is (2,): 1 for the arm that was
+preferred and 0 for the other. Saha (2021), Optimal algorithms for stochastic contextual preference bandits,
+NeurIPS; Bengs, Saha & Huellermeier (2022), Stochastic contextual dueling bandits under linear stochastic
+transitivity models, ICML; Verma et al. (2024), Neural dueling bandits; oh2026.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import jax.numpy as jnp
+
+from superarm.models.coefficients import Coefficients
+from superarm.models.paired import Paired
+from superarm.types import Array, Beliefs, Event, Model, Spec, State, Width, pytree
+
+
+@pytree
+@dataclass(frozen=True)
+class Preferences:
+    """A model of utilities, fitted to preferences.
+
+    Args:
+        model: a generalized linear or other linear model, which learns from x_1 - x_2; or a `Neural` model
+            whose network is `Paired`, which learns from [x_1; x_2].
+    """
+
+    model: Model
+
+    @property
+    def learn_every(self) -> int | None:
+        """As the model."""
+        return self.model.learn_every
+
+    def check(self, spec: Spec, width: Width | None) -> None:
+        """Let the model check what a duel is to it."""
+        self.model.check(self._sized(spec), width)
+
+    def init(self, key: Array, spec: Spec, width: Width | None) -> State:
+        """Return the model's start."""
+        return self.model.init(key, self._sized(spec), width)
+
+    def beliefs(self, state: State, contexts: Array, width: Width | None) -> Beliefs:
+        """Return the utilities of contexts (n, d), up to a number common to all, and their widths."""
+        paired = self._network
+        model: Any = self.model if paired is None else replace(self.model, network=paired.network)  # type: ignore[type-var]
+        return model.beliefs(state, contexts, width)
+
+    def observe(self, state: State, key: Array, event: Event, width: Width | None) -> Any:
+        """Return the record with the preference; it counts when both sides were observed."""
+        first, second = event.features
+        features = first - second if self._network is None else jnp.concatenate([first, second])
+        preference = Event(
+            items=event.items[:1],
+            features=features[None],
+            feedback=event.feedback[:1],
+            observed=jnp.all(event.observed)[None],
+            variance=event.variance if isinstance(event.variance, tuple) else event.variance[:1],
+        )
+        return self.model.observe(state, key, preference, width)
+
+    def member_axes(self, width: Width | None) -> State:
+        """As the model, which must say what members of an ensemble share."""
+        model: Any = self.model
+        return model.member_axes(width)
+
+    def learn(self, state: State, key: Array, width: Width | None) -> Any:
+        """Return the model's fit."""
+        return self.model.learn(state, key, width)
+
+    @property
+    def _network(self) -> Paired | None:
+        network = getattr(self.model, "network", Coefficients())
+        return network if isinstance(network, Paired) else None
+
+    def _sized(self, spec: Spec) -> Spec:
+        """One observation a duel, of one context or of two."""
+        times = 1 if self._network is None else 2
+        return replace(spec, dim=times * spec.dim, capacity=spec.capacity // 2, size=1)

@@ -1,0 +1,177 @@
+"""Dueling bandits with linear utilities: MaxInP, MaxPairUCB, CoLSTIM; and duels of ensembles."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from superarm import checks
+from superarm.choosers import Duel
+from superarm.choosers.duel import STRATEGIES
+from superarm.explorers import PairColstim, PairEnsemble, PairThompson, PairUCB
+from superarm.models import Ensemble, Preferences, glm
+from superarm.policies.parts import radius_of
+from superarm.policy import Policy
+from superarm.types import Explorer
+from superarm.widths import Full, Radius
+
+
+def glm_duel(
+    *,
+    rule: str = "ucb",
+    strategy: str = "asymmetric",
+    radius: float | Radius = 1.0,
+    link: str = "logistic",
+    ridge: float = 1.0,
+    self_duels: bool = True,
+    **fitting: Any,
+) -> Policy:
+    """A duel with linear utilities x'theta, fitted by maximum likelihood to the differences of features.
+
+    Widths are those of V = ridge I + sum (x_1 - x_2)(x_1 - x_2)'. `max_inp` and `max_pair_ucb` are two of the
+    six combinations of rule and strategy.
+
+    Args:
+        rule: "ucb" or "ts".
+        strategy: "asymmetric", "optimistic" or "candidate".
+        radius: a constant, or a schedule.
+        link: "logistic" (Bradley-Terry) or "probit" (Thurstone-Mosteller).
+        ridge: lambda.
+        self_duels: allow an arm to meet itself.
+        fitting: learn_every (1), memory ("all"), memory_size: see `superarm.glm`.
+
+    >>> import superarm
+    >>> superarm.glm_duel(rule="ts", strategy="optimistic").chooser.size
+    2
+    """
+    where = "glm_duel"
+    reach = radius_of(where, radius)
+    ucb = checks.one_of(where, "rule", rule, ("ucb", "ts")) == "ucb"
+    explorer: Explorer = PairUCB(radius=reach) if ucb else PairThompson(radius=reach)
+    return _linear_duel(where, explorer, strategy, link, ridge, self_duels, fitting)
+
+
+def max_inp(
+    *, radius: float | Radius = 1.0, link: str = "logistic", ridge: float = 1.0, **fitting: Any
+) -> Policy:
+    """MaxInP: of the arms that no other is surely better than, the two that differ most in information.
+
+    Saha (2021), Optimal algorithms for stochastic contextual preference bandits, NeurIPS.
+
+    >>> import superarm
+    >>> superarm.max_inp(learn_every=5).learn_every
+    5
+    """
+    where = "max_inp"
+    explorer = PairUCB(radius=radius_of(where, radius))
+    return _linear_duel(where, explorer, "candidate", link, ridge, True, fitting)
+
+
+def max_pair_ucb(
+    *, radius: float | Radius = 1.0, link: str = "logistic", ridge: float = 1.0, **fitting: Any
+) -> Policy:
+    """MaxPairUCB: the pair with the highest sum of utilities and width.
+
+    Di, Jin, Wu, Zhao, Farnoud & Gu (2023), Variance-aware regret bounds for stochastic contextual dueling
+    bandits.
+
+    >>> import superarm
+    >>> superarm.max_pair_ucb(radius=0.5).name
+    'max_pair_ucb'
+    """
+    where = "max_pair_ucb"
+    explorer = PairUCB(radius=radius_of(where, radius))
+    return _linear_duel(where, explorer, "optimistic", link, ridge, True, fitting)
+
+
+def colstim(
+    *,
+    radius: float | Radius = 1.0,
+    threshold: float = 1.0,
+    link: str = "logistic",
+    ridge: float = 1.0,
+    **fitting: Any,
+) -> Policy:
+    """CoLSTIM: the first arm by perturbed utilities, the second by its optimistic challenge to the first.
+
+        i = argmax x'theta + e ||x||_{M^-1},   j = argmax x_j'theta + c ||x_j - x_i||_{M^-1}
+
+    with e drawn per arm from the Gumbel law, whose differences are logistic, and cut off at the threshold.
+    Bengs, Saha & Huellermeier (2022), Stochastic contextual dueling bandits under linear stochastic
+    transitivity models, ICML.
+
+    Args:
+        radius: c, a constant or a schedule.
+        threshold: the largest |e|.
+        link: "logistic" or "probit".
+        ridge: lambda.
+        fitting: learn_every (1), memory ("all"), memory_size: see `superarm.glm`.
+
+    >>> import superarm
+    >>> superarm.colstim().name
+    'colstim'
+    """
+    where = "colstim"
+    explorer = PairColstim(
+        radius=radius_of(where, radius), threshold=checks.nonnegative(where, "threshold", threshold)
+    )
+    return _linear_duel(where, explorer, "asymmetric", link, ridge, True, fitting)
+
+
+def ensemble_duel(
+    model: Any = None,
+    *,
+    size: int = 10,
+    perturbation: float = 0.3,
+    ridge: float = 1.0,
+    self_duels: bool = True,
+    **fitting: Any,
+) -> Policy:
+    """A duel of two members of an ensemble, drawn at random: each names its best arm.
+
+    What falls out of ensembles (sun2026) and preferences (oh2026); no paper has it.
+
+    Args:
+        model: of utilities: `shallow_model(...)` for a network; by default a logistic linear model.
+        size: m.
+        perturbation: standard deviation of what is added to a preference (0 or 1) for every member.
+        ridge: lambda of the linear model.
+        self_duels: allow an arm to meet itself.
+        fitting: learn_every (1), memory ("all"), memory_size: see `superarm.glm`.
+
+    >>> import superarm
+    >>> superarm.ensemble_duel(size=5).learn_every
+    1
+    """
+    where = "ensemble_duel"
+    chosen = glm(ridge=ridge, weights="none", **fitting) if model is None else model
+    members = Ensemble(
+        model=Preferences(chosen),
+        scale=checks.nonnegative(where, "perturbation", perturbation),
+        size=checks.count(where, "size", size),
+    )
+    return Policy(
+        model=members,
+        width=None,
+        explorer=PairEnsemble(),
+        chooser=Duel("asymmetric", bool(self_duels)),
+        name=where,
+    )
+
+
+def _linear_duel(
+    where: str,
+    explorer: Explorer,
+    strategy: str,
+    link: str,
+    ridge: float,
+    self_duels: bool,
+    fitting: dict[str, Any],
+) -> Policy:
+    checks.one_of(where, "link", link, ("logistic", "probit"))
+    return Policy(
+        model=Preferences(glm(link=link, ridge=ridge, weights="none", **fitting)),
+        width=Full(),
+        explorer=explorer,
+        chooser=Duel(checks.one_of(where, "strategy", strategy, STRATEGIES), bool(self_duels)),
+        name=where,
+    )
