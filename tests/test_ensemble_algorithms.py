@@ -263,7 +263,7 @@ def test_glm_es(link, stay):
 
 
 RIDGE = 0.8
-FORMS = {"standard": (0.2, 5, False), "ntk": (0.05, 5, True)}  # learning rate, steps, restart
+FORMS = {"standard": (0.2, 5, False), "ntk": (0.003, 6, True)}  # learning rate, steps, restart
 
 
 def small_network(form, memory):
@@ -293,11 +293,11 @@ def neural_es_agrees(form, stay, oracle=None, rounds=45):
     model = small_network(form, "arms" if stay else "all")
     ensemble_agrees(
         superarm.neural_es(
-            oracle, model, size=MEMBERS, perturbation=0.5, warmup=None if oracle is None else 0
+            oracle, model, size=MEMBERS, perturbation=1.0, warmup=None if oracle is None else 0
         ),
         lambda played: reference.NeuralES(first_weights(played), members=MEMBERS, **transcribed(form)),
         met,
-        scale=0.5,
+        scale=1.0,
         planned=np.arange(ARMS) if oracle is None else (),
     )
 
@@ -451,13 +451,13 @@ def test_neural_phe(memory):
     met = world(45, stay=memory == "arms")
 
     def score(told, contexts, normals, prior):
-        told.fit(0.5 * normals)
+        told.fit(1.5 * normals)
         return told.scores(contexts)
 
     def agent(played):
         return reference.NeuralPHE(first_weights(played), **transcribed("standard"))
 
-    policy = superarm.neural_phe(model=small_network("standard", memory), perturbation=0.5, warmup=0)
+    policy = superarm.neural_phe(model=small_network("standard", memory), perturbation=1.5, warmup=0)
     history_agrees(policy, agent, met, score)
 
 
@@ -466,11 +466,11 @@ def test_neural_phe_in_its_theory_form_after_each_arm_once():
     met = world(40, stay=True)
 
     def score(told, contexts, normals, prior):
-        told.fit(0.5 * normals)
+        told.fit(1.5 * normals)
         return told.scores(contexts)
 
     history_agrees(
-        superarm.neural_phe(model=small_network("ntk", "arms"), perturbation=0.5),
+        superarm.neural_phe(model=small_network("ntk", "arms"), perturbation=1.5),
         lambda played: reference.NeuralPHE(first_weights(played), **transcribed("ntk")),
         met,
         score,

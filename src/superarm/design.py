@@ -155,8 +155,10 @@ def rounded_counts(rounds: int, weights: Array) -> Array:
     begin = jnp.maximum(begin, 0)
 
     def change(counts: Array) -> Array:
-        # As printed, with N_i - 1 in both; ties go to the first.
+        # As printed, with N_i - 1 in both; ties go to the first. Of arms without a try, which there are only
+        # for fewer rounds than half the support, the weightiest comes first.
         ratio = (counts - 1).astype(FLOAT) / shares
+        ratio = jnp.where(counts == 0, -weights / SUPPORT**2, ratio)
         least = jnp.argmin(jnp.where(support, ratio, jnp.inf))
         most = jnp.argmax(jnp.where(support & (counts > 0), ratio, -jnp.inf))
         return jnp.where(jnp.sum(counts) < rounds, counts.at[least].add(1), counts.at[most].add(-1))

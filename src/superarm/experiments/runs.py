@@ -90,11 +90,14 @@ def total(setting: str, policy: str, *, column: str = "regret", first: int = 1, 
 
 
 def lowest(*quantities: Quantity) -> Quantity:
-    """The quantity whose mean over seeds is lowest."""
+    """The quantity whose mean over seeds is lowest, of those that no seed is lost of."""
 
     def per_seed(runs: Runs) -> Seeds:
         found = [quantity(runs) for quantity in quantities]
-        return min(found, key=lambda seeds: seeds.mean())
+        whole = [seeds for seeds in found if seeds.notna().all()]
+        if not whole:
+            raise MissingRuns("every one of them has lost a seed")
+        return min(whole, key=lambda seeds: seeds.mean())
 
     return per_seed
 

@@ -16,7 +16,7 @@ GRID = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
 # family -> label -> the number that sets exploration
 TUNED: dict[str, dict[str, float]] = {
     "linear": {"Lin-UCB": 1.0, "Lin-TS": 0.3, "Lin-PHE": 0.3, "Lin-ES-tuned": 1.0},
-    "logistic": {"GLM-UCB": 0.3, "GLM-TSL": 0.3, "GLM-FPL": 0.1, "EVILL": 0.3, "GLM-ES-tuned": 0.1},
+    "logistic": {"GLM-UCB": 0.3, "GLM-TSL": 0.3, "GLM-FPL": 0.1, "EVILL": 0.3, "GLM-ES-tuned": 0.01},
     "distance": {"Neural-UCB": 0.01, "Neural-TS": 0.1, "Neural-PHE": 1.0},
     "quadratic": {"Neural-UCB": 0.1, "Neural-TS": 0.01, "Neural-PHE": 1.0},
 }
@@ -70,8 +70,8 @@ def explored_by(label: str) -> bool:
 
 def policy_of(label: str, score: str, world: Any, *, memory: str = "arms", **options: Any) -> Any:
     """Build a method as it is run on a score."""
-    if explored_by(label):
-        options = {"exploration": TUNED[score].get(label, 0.1), **options}
+    if explored_by(label) and "exploration" not in options:
+        options = {"exploration": TUNED[score][label], **options}
     return BUILDERS[SCORES[score]](label, world, memory=memory, **options)
 
 

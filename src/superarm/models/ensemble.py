@@ -74,7 +74,8 @@ class Ensemble:
     """A model m times over.
 
     Args:
-        model: any; `Linear` and `Neural` (which is the GLM, too) share between members what they can.
+        model: any that takes all real rewards; `Linear` and `Neural` (which is the GLM, too) share
+            between members what they can.
         scale: sigma_R, standard deviation of the perturbations.
         size: m.
         spread: place members on all devices, when there are several and m is a multiple of their number.
@@ -94,7 +95,8 @@ class Ensemble:
         return self.model.learn_every
 
     def check(self, spec: Spec, width: Width | None) -> None:
-        """Let the model check."""
+        """Let the model check; refuse a likelihood that has no place for perturbed rewards."""
+        refuse_probit("ensemble", self.model)
         self.model.check(spec, width)
 
     def init(self, key: Array, spec: Spec, width: Width | None) -> State:
@@ -141,6 +143,12 @@ class Ensemble:
         mesh = jax.sharding.Mesh(np.array(devices), ("member",))
         spec = jax.sharding.PartitionSpec("member")
         return jax.lax.with_sharding_constraint(leaf, jax.sharding.NamedSharding(mesh, spec))
+
+
+def refuse_probit(where: str, model: Any) -> None:
+    """Raise if the model's loss is that of the probit link, which rewards outside [0, 1] make non-convex."""
+    if getattr(getattr(model, "fitting", None), "loss", "") == "probit":
+        raise ValueError(f"{where}: the model's loss must take any real reward, got 'probit'")
 
 
 def _per_leaf(axes: State, state: State, change: Callable[[Array], Array]) -> State:

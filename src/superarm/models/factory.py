@@ -115,8 +115,9 @@ def neural(
     if finish and (penalized != "last" or is_schedule(penalty) or not penalty > 0 or reduction != "sum"):
         must = "finish needs penalized='last', reduction='sum' and a penalty above 0"
         raise ValueError(f"{where}: {must}, got {penalized!r}, {reduction!r} and {penalty}")
-    if least_deviation is not None and weights != "none":
-        raise ValueError(f"{where}: weights must be 'none' with least_deviation, got {weights!r}")
+    if least_deviation is not None and (weights != "none" or kept.kind == "arms"):
+        must = "least_deviation needs weights='none', and a memory of single observations"
+        raise ValueError(f"{where}: {must}, got {weights!r} and memory={memory!r}")
     return Neural(
         ridge=shrinkage,
         row_scale=checks.positive(where, "row_scale", row_scale),

@@ -196,7 +196,8 @@ class Neural:
         """In an ensemble feedback and parameters differ, and gradients with them; the start is shared."""
         own = None if width is None else 0
         spread = None if self.dimension is None else 0
-        history: Any = History(contexts=None, feedback=0, counts=None, seen=None, events=None)  # type: ignore[arg-type]
+        counts = None if self.least_deviation is None else 0
+        history: Any = History(contexts=None, feedback=0, counts=counts, seen=None, events=None)  # type: ignore[arg-type]
         record: Any = NeuralRecord(history, factor=own, spread=spread, covered=None, version=None)  # type: ignore[arg-type]
         fit: Any = NeuralFit(0, None, None, 0, 0, 0, own, None)  # type: ignore[arg-type]
         return State(record=record, fit=fit)

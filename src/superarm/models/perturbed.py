@@ -18,6 +18,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from superarm.models.ensemble import refuse_probit
 from superarm.models.links import link_of
 from superarm.models.neural import Neural
 from superarm.models.neural_state import NeuralFit
@@ -62,7 +63,10 @@ class PerturbedHistory:
         return self.model.learn_every
 
     def check(self, spec: Spec, width: Width | None) -> None:
-        """Let the model check."""
+        """Let the model check; refuse losses and weights that leave no place for perturbations."""
+        refuse_probit("perturbed history", self.model)
+        if self.model.least_deviation is not None:
+            raise ValueError("perturbed history: least_deviation must be None, got weights by variance")
         self.model.check(spec, width)
 
     def init(self, key: Array, spec: Spec, width: Width | None) -> State:

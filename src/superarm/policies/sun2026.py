@@ -10,6 +10,7 @@ from typing import Any
 from superarm import checks
 from superarm.explorers import EnsembleSampling, Greedy, Responses
 from superarm.models import Ensemble, Linear, Neural, PerturbedHistory, glm, neural, perceptron
+from superarm.models.links import link_of
 from superarm.policies.logistic import logistic_ts
 from superarm.policies.parts import chosen_by, width_of
 from superarm.policies.warm_up import warm_up
@@ -20,8 +21,8 @@ from superarm.types import Explorer, Model, Oracle
 def ensemble_figure_model(ridge: float = 1.0, *, units: int = 20, depth: int = 3, **fitting: Any) -> Neural:
     """The network of the paper's figures: L = 3, N = 20, 100 steps of 0.01 every round, from the last fit.
 
-    The objective is (sum of squares / 2 + lambda / 2 |theta - theta_0|^2) / t: on the sum, as the paper
-    writes it, steps of 0.01 diverge once t is large.
+    The objective is (sum of squares / 2 + lambda / 2 |theta - theta_0|^2) / t. The paper writes the sum, on
+    which steps of 0.01 diverge once t is large, and the penalty lambda N, which belongs to its NTK network.
 
     Args:
         ridge: lambda.
@@ -30,7 +31,9 @@ def ensemble_figure_model(ridge: float = 1.0, *, units: int = 20, depth: int = 3
         fitting: memory ("all"), learn_every (1), steps (100), learning_rate (0.01): see `superarm.neural`.
     """
     network = perceptron(width=units, depth=depth)
-    return neural(network, **{"ridge": ridge, "penalty": ridge, "reduction": "mean", **fitting})
+    return neural(
+        network, **{"ridge": ridge, "penalty": ridge, "row_scale": 1.0, "reduction": "mean", **fitting}
+    )
 
 
 def lin_es(
@@ -71,6 +74,7 @@ def lin_es(
 
 def glm_es(
     oracle: Oracle | None = None,
+    model: Neural | None = None,
     *,
     size: int = 10,
     perturbation: float = 0.1,
@@ -87,12 +91,15 @@ def glm_es(
 
     Args:
         oracle: solves the offline problem over expected rewards; None to choose one arm.
+        model: in place of Newton's: `neural(Coefficients(), loss="logistic", reduction="mean", ...)` takes
+            gradient steps, for instance. Ridge, link and `fitting` are then the model's own.
         size: m.
         perturbation: sigma_R, standard deviation.
         ridge: lambda.
         link: "identity", "logistic" or "poisson"; the probit likelihood has no place for perturbed rewards.
         warmup: tau, decisions of the warm-up; 0 for none.
-        plan: of the warm-up: "design" (Algorithm 2), for arms that stay; "uniform"; "each".
+        plan: of the warm-up: "design" (Algorithm 2), for arms that stay; "uniform", for contexts that change;
+            "each".
         fitting: memory ("all"; "arms" where arms stay: O(arms) a fit), learn_every (1), tolerance, steps: see
             `superarm.glm`.
 
@@ -101,9 +108,12 @@ def glm_es(
     1
     """
     where = "glm_es"
-    model = glm(link=_perturbable(where, link), ridge=ridge, weights="none", **fitting)
-    model_of_members = _ensemble(where, model, perturbation, size)
-    return _glm_policy(where, model_of_members, EnsembleSampling(), oracle, link, warmup, plan)
+    if model is None:
+        model = glm(link=_perturbable(where, link), ridge=ridge, weights="none", **fitting)
+    else:
+        link = link_of(model.fitting.loss).name
+    members = _ensemble(where, model, perturbation, size)
+    return _glm_policy(where, members, EnsembleSampling(), oracle, link, warmup, plan)
 
 
 def neural_es(
@@ -114,6 +124,7 @@ def neural_es(
     perturbation: float = 0.1,
     warmup: int | None = None,
     plan: str = "each",
+    horizon: int | None = None,
 ) -> Policy:
     """Neural-ES (Algorithm 1 with equation 4.4): m networks with one start; a random one decides.
 
@@ -125,21 +136,22 @@ def neural_es(
         perturbation: sigma_R, standard deviation.
         warmup: decisions of the warm-up; None for each arm once, 0 for none.
         plan: of the warm-up: "each", "uniform" or "design".
+        horizon: decisions that there will be; a longer warm-up is cut to half of them.
 
     >>> import superarm
     >>> superarm.neural_es(size=5).model.size
     5
     """
     where = "neural_es"
-    members = _ensemble(where, _network_model(where, model), perturbation, size)
+    network = _network_model(where, model)
     policy = Policy(
-        model=members,
+        model=_ensemble(where, network, perturbation, size),
         width=None,
-        explorer=EnsembleSampling(),
+        explorer=_rewarded(EnsembleSampling(), oracle, network),
         chooser=chosen_by(where, oracle),
         name=where,
     )
-    return policy if warmup == 0 else warm_up(policy, rounds=warmup, plan=plan)
+    return policy if warmup == 0 else warm_up(policy, rounds=warmup, plan=plan, horizon=horizon)
 
 
 def lin_phe(
@@ -299,11 +311,11 @@ def neural_phe(
     1
     """
     where = "neural_phe"
-    scale = checks.nonnegative(where, "perturbation", perturbation)
+    network = _network_model(where, model)
     policy = Policy(
-        model=PerturbedHistory(_network_model(where, model), scale),
+        model=PerturbedHistory(network, checks.nonnegative(where, "perturbation", perturbation)),
         width=None,
-        explorer=Greedy(),
+        explorer=_rewarded(Greedy(), oracle, network),
         chooser=chosen_by(where, oracle),
         name=where,
     )
@@ -322,6 +334,12 @@ def _network_model(where: str, model: Neural | None) -> Neural:
     return (
         ensemble_figure_model() if model is None else checks.has(where, "model", model, ("beliefs", "learn"))
     )
+
+
+def _rewarded(explorer: Explorer, oracle: Oracle | None, model: Neural) -> Explorer:
+    """The explorer, on the scale of rewards where sets add them up."""
+    link = link_of(model.fitting.loss).name
+    return explorer if oracle is None or link == "identity" else Responses(explorer, link)
 
 
 def _perturbable(where: str, link: str) -> str:

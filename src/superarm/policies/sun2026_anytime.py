@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from superarm.anytime import GROWTH, Anytime, restarts
+from superarm.explorers.warm_up import cut
 from superarm.models import Neural
 from superarm.policies.sun2026 import glm_es, lin_es, neural_es
 from superarm.types import Oracle
@@ -75,7 +76,7 @@ def glm_es_anytime(
     warmup: int = 500,
     **settings: Any,
 ) -> Anytime:
-    """GLM-ES with restarts; a warm-up that is longer than half an epoch is cut to that.
+    """GLM-ES with restarts; a warm-up that is longer than an epoch is cut to half of it.
 
     Args:
         oracle: solves the offline problem over expected rewards; None to choose one arm.
@@ -94,7 +95,7 @@ def glm_es_anytime(
             oracle,
             size=size(length),
             perturbation=perturbation(length),
-            warmup=min(warmup, length // 2),
+            warmup=cut(warmup, length),
             **settings,
         ),
         first=first,
@@ -121,7 +122,7 @@ def neural_es_anytime(
         growth: b.
         size: length of an epoch -> m.
         perturbation: length of an epoch -> sigma_R.
-        warmup: decisions of the warm-up, cut to half an epoch; None for each arm once.
+        warmup: decisions of the warm-up; None for each arm once. One longer than an epoch is cut to half.
 
     >>> neural_es_anytime().name
     'neural_es_anytime'
@@ -132,7 +133,8 @@ def neural_es_anytime(
             model,
             size=size(length),
             perturbation=perturbation(length),
-            warmup=None if warmup is None else min(warmup, length // 2),
+            warmup=warmup,
+            horizon=length,
         ),
         first=first,
         growth=growth,

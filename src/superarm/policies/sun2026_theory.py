@@ -65,9 +65,9 @@ def glm_es_theory(
         size: m, where the theorem's is too many.
         settings: link, memory and others of `glm_es`.
 
-    >>> policy = glm_es_theory(dim=2, num_arms=3, rounds=1000, size=10, memory="arms")
+    >>> policy = glm_es_theory(dim=2, num_arms=3, rounds=1000, warmup_constant=0.1, size=10, memory="arms")
     >>> float(policy.model.model.model.ridge), policy.explorer.rounds
-    (2.302585092994046, 5274)
+    (2.302585092994046, 528)
     """
     where = "glm_es_theory"
     dim, num_arms = checks.count(where, "dim", dim), checks.count(where, "num_arms", num_arms)
@@ -80,12 +80,16 @@ def glm_es_theory(
             ("warmup_constant", warmup_constant),
         )
     ]
+    warmup = math.ceil(constants[1] * dim**4 * log_rounds**3)
+    if warmup >= rounds:
+        must = "the warm-up must leave rounds: lower warmup_constant or ask for more rounds"
+        raise ValueError(f"{where}: {must}, got {warmup} of {rounds}")
     return glm_es(
         oracle,
         size=size or theorem_size(num_arms, rounds, delta),
         perturbation=constants[0] * math.sqrt(dim * log_rounds),
         ridge=max(1.0, float(dim), math.log(1.0 / delta)),
-        warmup=math.ceil(constants[1] * dim**4 * log_rounds**3),
+        warmup=warmup,
         **settings,
     )
 
@@ -134,7 +138,7 @@ def neural_es_theory(
     ...     num_arms=3, rounds=100, noise=0.5, effective_dim=2.0, norm_bound=1.0, coverage=0.5, size=5
     ... )
     >>> round(float(policy.model.scale), 3)
-    4.171
+    4.553
     """
     where = "neural_es_theory"
     arms, length = checks.count(where, "num_arms", num_arms), checks.count(where, "rounds", rounds, low=2)
@@ -160,6 +164,7 @@ def neural_es_theory(
         ridge=penalty,
         learning_rate=step * units,  # the network's own scale divides it by N
         steps=steps,
+        restart=True,
         **fitting,
     )
     return neural_es(

@@ -124,14 +124,11 @@ def _few_rows(root: Array, whitened: Array, residual: Array) -> tuple[Array, Arr
 
 
 def _many_rows(root: Array, whitened: Array, residual: Array) -> tuple[Array, Array, Array]:
-    """R'R = I + V'V from a QR of [I, 0; V, r], which leaves R^-T V'r in the last column; S_new = S R^-1."""
+    """R'R = I + V'V from a QR of [I; V] = [P; Q] R, so that R^-T V'r = Q'r; S_new = S R^-1."""
     dim = root.shape[0]
-    top = jnp.eye(dim, dim + 1, dtype=FLOAT)
-    bottom = jnp.concatenate([whitened, residual[:, None]], axis=1)
-    stacked = jnp.linalg.qr(jnp.concatenate([top, bottom]), mode="r")
-    triangle, target = stacked[:dim, :dim], stacked[:dim, dim]
+    basis, triangle = jnp.linalg.qr(jnp.concatenate([jnp.eye(dim, dtype=FLOAT), whitened]))
     new_root = jax.lax.linalg.triangular_solve(triangle, root, left_side=False, lower=False)
-    return new_root, new_root @ target, _log_det(triangle)
+    return new_root, new_root @ (basis[dim:].T @ residual), _log_det(triangle)
 
 
 def _log_det(triangle: Array) -> Array:
