@@ -288,7 +288,7 @@ def transcribed(form):
     return {"penalty": RIDGE, "eta": eta, "steps": steps, "form": form, "warm_start": not restart}
 
 
-def neural_es_agrees(form, stay, oracle=None, rounds=45):
+def neural_es_agrees(form, stay, oracle=None, rounds=40):
     met = world(rounds, stay=stay)
     model = small_network(form, "arms" if stay else "all")
     ensemble_agrees(
@@ -329,9 +329,8 @@ def test_lin_es_chooses_sets():
     )
 
 
-@pytest.mark.parametrize(
-    "memory", [pytest.param("all", marks=pytest.mark.full), "arms"], ids=["new contexts", "arms stay"]
-)
+@pytest.mark.full
+@pytest.mark.parametrize("memory", ["arms", "all"])
 def test_glm_es_chooses_sets(memory):
     """By expected rewards, which add up: the scores are those through the link."""
     ensemble_agrees(
@@ -344,8 +343,9 @@ def test_glm_es_chooses_sets(memory):
     )
 
 
+@pytest.mark.full
 def test_neural_es_chooses_sets():
-    neural_es_agrees("standard", True, PAIR, 30)
+    neural_es_agrees("standard", False, PAIR, 30)
 
 
 # --- perturbed history --------------------------------------------------------------------------------------
@@ -385,7 +385,7 @@ def history_agrees(policy, agent, met, score, *, planned=(), tolerance=CLOSE):
     agree(played, scores, tell, planned=planned, tolerance=tolerance)
 
 
-MEMORY = pytest.mark.parametrize("memory", ["arms", "all"])
+MEMORY = pytest.mark.parametrize("memory", ["arms", pytest.param("all", marks=pytest.mark.full)])
 
 
 @MEMORY
@@ -398,17 +398,11 @@ def test_lin_phe(memory):
     )
 
 
-GENERALIZED = pytest.mark.parametrize(
-    ("link", "memory"),
-    [
-        ("logistic", "arms"),
-        ("poisson", "all"),
-        pytest.param("identity", "arms", marks=pytest.mark.full),
-        pytest.param("logistic", "all", marks=pytest.mark.full),
-        pytest.param("poisson", "arms", marks=pytest.mark.full),
-        pytest.param("identity", "all", marks=pytest.mark.full),
-    ],
-)
+def generalized(*quick):
+    """Links and memories; all but one only in the full tests."""
+    every = [(link, memory) for link in ("logistic", "poisson", "identity") for memory in ("arms", "all")]
+    rows = [pytest.param(*row, marks=[] if row == quick else pytest.mark.full) for row in every]
+    return pytest.mark.parametrize(("link", "memory"), rows)
 
 
 def warmed(memory, met):
@@ -417,7 +411,7 @@ def warmed(memory, met):
     return {"warmup": 14 if stay else 0, "memory": memory}, design_of(met, 14) if stay else ()
 
 
-@GENERALIZED
+@generalized("poisson", "all")
 def test_glm_fpl(link, memory):
     met = world(150, stay=memory == "arms", link=link)
     warmup, planned = warmed(memory, met)
@@ -431,7 +425,7 @@ def test_glm_fpl(link, memory):
     )
 
 
-@GENERALIZED
+@generalized("logistic", "arms")
 def test_evill(link, memory):
     met = world(150, stay=memory == "arms", link=link)
     warmup, planned = warmed(memory, met)
@@ -461,6 +455,7 @@ def test_neural_phe(memory):
     history_agrees(policy, agent, met, score)
 
 
+@pytest.mark.full
 def test_neural_phe_in_its_theory_form_after_each_arm_once():
     """Fits of the warm-up count for nothing here, since every fit begins anew."""
     met = world(40, stay=True)
@@ -481,7 +476,7 @@ def test_neural_phe_in_its_theory_form_after_each_arm_once():
 # --- GLM-TSL ------------------------------------------------------------------------------------------------
 
 
-@GENERALIZED
+@generalized("logistic", "arms")
 def test_glm_tsl(link, memory):
     """Any root of H^-1 gives draws of the same law: the transcription is given the root that ours uses."""
     met = world(150, stay=memory == "arms", link=link)

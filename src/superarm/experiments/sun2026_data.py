@@ -48,14 +48,14 @@ LOADERS = {
     "covertype": "load_covertype",
 }
 NOTE = (
-    "Every class is an arm, with the row's features in a block of its own; a row is drawn per round, from "
-    f"{POOL:,} at most that are drawn per seed. Rewards are 1 for the right class and 0 otherwise. As the "
-    "paper says, settings are those of the simulated worlds, here with explorations chosen there. Contexts "
-    "change, so that warm-ups are uniform (500 rounds for generalized linear models, which linear ones do "
-    "not pay, 50 for networks), and sums per arm do not do: a likelihood is fitted every 50 rounds, and a "
-    "network every 20 rounds by 100 Adam steps of 0.003 on 256 observations each. For Covertype, whose features are "
-    "378, likelihoods are fitted every 100 rounds to a sample of 2,000 observations, which lets GLM-ES and "
-    "GLM-TSL explore for longer than GLM-UCB."
+    "Every class is an arm, with the row's features in a block of its own; a row is drawn per round, "
+    f"from {POOL:,} at most that are drawn per seed. Rewards are 1 for the right class and 0 otherwise. "
+    "As the paper says, settings are those of the simulated worlds, here with explorations chosen "
+    "there. Contexts change, so that warm-ups are uniform (500 rounds for generalized linear models, "
+    "which linear ones do not pay, 50 for networks), and sums per arm do not do: a likelihood is fitted "
+    "every 50 rounds, and a network every 20 rounds by 100 Adam steps of 0.003 on 256 observations "
+    "each. For Covertype, whose features are 378, likelihoods are fitted every 100 rounds to a sample "
+    "of 2,000 observations, which lets GLM-ES and GLM-TSL explore for longer than GLM-UCB."
 )
 
 
