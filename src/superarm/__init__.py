@@ -57,6 +57,7 @@ from superarm.policies import (
     nvldb,
     nvldb_theory,
     uniform,
+    uniform_duel,
     warm_up,
 )
 from superarm.policy import Policy
@@ -147,5 +148,6 @@ __all__ = [
     "tune",
     "types",
     "uniform",
+    "uniform_duel",
     "warm_up",
 ]

@@ -3,6 +3,7 @@
 from superarm.environments.alpha_regret import AlphaRegret, alpha_regret
 from superarm.environments.catalogue import Catalogue, catalogue
 from superarm.environments.choices import AssortmentChoices, assortment_choices
+from superarm.environments.class_duels import ClassDuels, class_duels
 from superarm.environments.classification import Classification, classification
 from superarm.environments.clicks import Clicks, PairClicks, clicks
 from superarm.environments.duels import Duels, duels
@@ -11,12 +12,15 @@ from superarm.environments.fixed_scores import FixedScores, fixed_scores
 from superarm.environments.linear import LinearScores, linear_scores
 from superarm.environments.logistic import LogisticScores, logistic_scores
 from superarm.environments.longest_path import LongestPath, longest_path
+from superarm.environments.matrix_duels import AnswerDuels, MatrixDuels, answer_duels, matrix_duels
 from superarm.environments.scores import NonlinearScores, nonlinear_scores
 
 __all__ = [
     "AlphaRegret",
+    "AnswerDuels",
     "AssortmentChoices",
     "Catalogue",
+    "ClassDuels",
     "Classification",
     "Clicks",
     "Duels",
@@ -25,11 +29,14 @@ __all__ = [
     "LinearScores",
     "LogisticScores",
     "LongestPath",
+    "MatrixDuels",
     "NonlinearScores",
     "PairClicks",
     "alpha_regret",
+    "answer_duels",
     "assortment_choices",
     "catalogue",
+    "class_duels",
     "classification",
     "clicks",
     "duels",
@@ -38,5 +45,6 @@ __all__ = [
     "linear_scores",
     "logistic_scores",
     "longest_path",
+    "matrix_duels",
     "nonlinear_scores",
 ]

@@ -17,8 +17,8 @@ GRID = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
 TUNED: dict[str, dict[str, float]] = {
     "linear": {"Lin-UCB": 1.0, "Lin-TS": 0.3, "Lin-PHE": 0.3, "Lin-ES-tuned": 1.0},
     "logistic": {"GLM-UCB": 0.3, "GLM-TSL": 0.3, "GLM-FPL": 0.1, "EVILL": 0.3, "GLM-ES-tuned": 0.01},
-    "distance": {"Neural-UCB": 0.01, "Neural-TS": 0.1, "Neural-PHE": 1.0},
-    "quadratic": {"Neural-UCB": 0.1, "Neural-TS": 0.01, "Neural-PHE": 1.0},
+    "distance": {"Neural-UCB": 0.3, "Neural-TS": 0.03, "Neural-PHE": 1.0},
+    "quadratic": {"Neural-UCB": 0.3, "Neural-TS": 0.03, "Neural-PHE": 1.0},
 }
 
 FAMILIES: dict[str, tuple[str, ...]] = {

@@ -2,7 +2,7 @@
 
 from superarm.explorers.ensemble import EnsembleSampling
 from superarm.explorers.greedy import EpsilonGreedy, Greedy, Uniform
-from superarm.explorers.pairs import PairColstim, PairEnsemble, PairThompson, PairUCB
+from superarm.explorers.pairs import PairColstim, PairEnsemble, PairThompson, PairUCB, PairUniform
 from superarm.explorers.responses import Responses
 from superarm.explorers.thompson import Thompson
 from superarm.explorers.ucb import UCB
@@ -17,6 +17,7 @@ __all__ = [
     "PairEnsemble",
     "PairThompson",
     "PairUCB",
+    "PairUniform",
     "Responses",
     "Thompson",
     "Uniform",

@@ -87,6 +87,19 @@ class PairEnsemble:
 
 @pytree
 @dataclass(frozen=True)
+class PairUniform:
+    """Two arms by chance, apart from each other."""
+
+    def scores(self, key: Array, beliefs: Any, count: Array) -> PairScores:
+        """Random bonuses, and nothing else."""
+        num_arms = beliefs.mean.shape[0]
+        chance = jax.random.uniform(key, (num_arms, num_arms), FLOAT)
+        zeros = jnp.zeros_like(chance)
+        return PairScores(mean=zeros[0], reach=zeros, bonus=chance, spread=chance)
+
+
+@pytree
+@dataclass(frozen=True)
 class PairColstim:
     """CoLSTIM: utilities perturbed in proportion to their widths choose the first arm, optimism the second.
 

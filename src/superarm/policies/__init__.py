@@ -16,7 +16,7 @@ from superarm.policies.bae2026_theory import (
     neural_log_ucb_2_theory,
 )
 from superarm.policies.baselines import epsilon_greedy, uniform
-from superarm.policies.duels import colstim, ensemble_duel, glm_duel, max_inp, max_pair_ucb
+from superarm.policies.duels import colstim, ensemble_duel, glm_duel, max_inp, max_pair_ucb, uniform_duel
 from superarm.policies.hwang2023 import cn_ts, cn_ucb
 from superarm.policies.hwang2023_doubling import cn_ts_doubling, cn_ucb_doubling
 from superarm.policies.linear import lin_ts, lin_ucb
@@ -82,5 +82,6 @@ __all__ = [
     "nvldb",
     "nvldb_theory",
     "uniform",
+    "uniform_duel",
     "warm_up",
 ]

@@ -7,8 +7,8 @@ from typing import Any
 from superarm import checks
 from superarm.choosers import Duel
 from superarm.choosers.duel import STRATEGIES
-from superarm.explorers import PairColstim, PairEnsemble, PairThompson, PairUCB
-from superarm.models import Ensemble, Preferences, glm
+from superarm.explorers import PairColstim, PairEnsemble, PairThompson, PairUCB, PairUniform
+from superarm.models import Ensemble, ItemMeans, Preferences, glm
 from superarm.policies.parts import radius_of
 from superarm.policy import Policy
 from superarm.types import Explorer
@@ -155,6 +155,22 @@ def ensemble_duel(
         explorer=PairEnsemble(),
         chooser=Duel("asymmetric", bool(self_duels)),
         name=where,
+    )
+
+
+def uniform_duel(*, self_duels: bool = True) -> Policy:
+    """Two arms by chance: what a policy must beat.
+
+    >>> import superarm
+    >>> superarm.uniform_duel().learn_every is None
+    True
+    """
+    return Policy(
+        model=ItemMeans(),
+        width=None,
+        explorer=PairUniform(),
+        chooser=Duel("optimistic", bool(self_duels)),
+        name="uniform_duel",
     )
 
 
