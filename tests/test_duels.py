@@ -1,0 +1,337 @@
+"""Dueling bandits against their transcription in plain NumPy, and what the choosers promise.
+
+Policy and transcription start from the same weights and meet the same contexts, preferences and standard
+normals. Every round both must hold the same utilities, features' widths and choose the same two arms.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import oh2026_reference as reference
+import superarm
+from superarm.choosers import Duel
+from superarm.environments import answer_duels, class_duels, duels, matrix_duels
+from superarm.explorers.pairs import pair_widths
+from superarm.models import Paired, Preferences, neural, perceptron
+from superarm.types import Event, PairScores, Spec
+
+ARMS, DIM, UNITS = 4, 3, 6
+CLOSE = 1e-8
+SHORT = {"asymmetric": "asym", "optimistic": "osym", "candidate": "csym"}
+
+
+def contexts_of(rounds, seed=0):
+    rng = np.random.default_rng(seed)
+    contexts = rng.uniform(-1, 1, (rounds, ARMS, DIM))
+    return contexts / np.linalg.norm(contexts, axis=2, keepdims=True), rng.uniform(size=rounds)
+
+
+def preferred(contexts, chance, first, second):
+    """1 when the first of two arms wins, by the square utility."""
+    theta = np.array([0.9, -0.5, 0.7])
+    gap = 3.0 * ((contexts[first] @ theta) ** 2 - (contexts[second] @ theta) ** 2)
+    return float(chance < 1.0 / (1.0 + np.exp(-gap)))
+
+
+@jax.jit
+def chosen(policy, state, key, contexts, count):
+    """The decision, the utilities and the widths of all pairs."""
+    decision = policy.select(state, key, contexts, count)
+    beliefs = policy.model.beliefs(state, contexts, policy.width)
+    return decision, beliefs.mean, pair_widths(beliefs)
+
+
+@jax.jit
+def learned(policy, state, event):
+    state = policy.observe(state, jax.random.key(0), event)
+    return replace(state, fit=policy.learn(state, jax.random.key(0)))
+
+
+def normals_of(key):
+    """(n, n) the standard normals that a policy takes from a decision's key."""
+    return np.asarray(jax.random.normal(jax.random.split(key)[0], (ARMS, ARMS), jnp.float64))
+
+
+def in_double(policy):
+    network = replace(policy.model.model.network.network, precision="float64")
+    return replace(policy, model=Preferences(replace(policy.model.model, network=Paired(network))))
+
+
+def play(policy, rounds, agent_of, choose, check):
+    """Run policy and transcription side by side."""
+    contexts, chances = contexts_of(rounds)
+    with jax.enable_x64(True):
+        state = policy.init(jax.random.key(3), Spec(dim=DIM, num_arms=ARMS, capacity=2 * rounds))
+        first = [np.asarray(leaf) for leaf in jax.tree.leaves(getattr(state.fit, "first", ()))]
+        agent = agent_of(first)
+        for count in range(rounds):
+            key = jax.random.fold_in(jax.random.key(9), count)
+            decision, means, widths = chosen(policy, state, key, contexts[count], count)
+            check(agent, contexts[count], np.asarray(means), np.asarray(widths))
+            expected = choose(agent, contexts[count], normals_of(key), count + 1)
+            # A pair without order may come either way round.
+            assert sorted(np.asarray(decision.items).tolist()) == sorted(expected), count
+            one, other = np.asarray(decision.items)
+            won = preferred(contexts[count], chances[count], one, other)
+            agent.observe(contexts[count][one], contexts[count][other], int(won))
+            event = Event(decision.items, decision.features, jnp.array([won, 1.0 - won]), decision.mask)
+            state = learned(policy, state, event)
+
+
+def same_scores(agent, contexts, means, widths):
+    utilities, features, matrix = agent.scores(contexts)
+    np.testing.assert_allclose(means, utilities, rtol=CLOSE, atol=CLOSE)
+    np.testing.assert_allclose(widths, reference.widths(features, matrix), rtol=1e-6, atol=1e-7)
+
+
+def strategy_of(rule, strategy, listing):
+    def choose(agent, contexts, normals, count):
+        utilities, features, matrix = agent.scores(contexts)
+        arguments = [utilities, features, matrix, 1.0]
+        name = f"{rule}_{SHORT[strategy]}"
+        if rule == "ts":
+            arguments.append(normals)
+            if strategy == "candidate":
+                name, arguments = (name + "_listing", arguments) if listing else (name, [*arguments, count])
+        return list(getattr(reference, name)(*arguments))
+
+    return choose
+
+
+@pytest.mark.parametrize("strategy", SHORT)
+@pytest.mark.parametrize("rule", ["ucb", "ts"])
+def test_nvldb_as_in_the_figures(rule, strategy):
+    policy = in_double(superarm.nvldb(rule=rule, strategy=strategy, units=UNITS, steps=3))
+
+    def agent_of(first):
+        return reference.FigureNVLDB(first, steps=3)
+
+    play(policy, 30, agent_of, strategy_of(rule, strategy, True), same_scores)
+
+
+@pytest.mark.parametrize("strategy", ["asymmetric", pytest.param("candidate", marks=pytest.mark.full)])
+def test_nldb_counts_all_alike(strategy):
+    policy = in_double(superarm.nldb(strategy=strategy, units=UNITS, steps=3))
+
+    def agent_of(first):
+        return reference.FigureNVLDB(first, steps=3, variance_aware=False)
+
+    play(policy, 30, agent_of, strategy_of("ucb", strategy, True), same_scores)
+
+
+@pytest.mark.parametrize(
+    ("rule", "strategy"),
+    [("ucb", "optimistic"), ("ts", "candidate"), pytest.param("ts", "asymmetric", marks=pytest.mark.full)],
+)
+def test_nvldb_as_written(rule, strategy):
+    policy = in_double(superarm.nvldb_theory(rule=rule, strategy=strategy, units=UNITS, steps=3))
+
+    def agent_of(first):
+        return reference.TheoryNVLDB(first, steps=3)
+
+    def close(agent, contexts, means, widths):
+        utilities, features, matrix = agent.scores(contexts)
+        np.testing.assert_allclose(means, utilities, rtol=1e-6, atol=1e-6)
+        np.testing.assert_allclose(widths, reference.widths(features, matrix), rtol=1e-5, atol=1e-6)
+
+    play(policy, 30, agent_of, strategy_of(rule, strategy, False), close)
+
+
+@pytest.mark.parametrize("link", ["logistic", "probit"])
+@pytest.mark.parametrize("name", ["max_inp", "max_pair_ucb"])
+def test_linear_duels(name, link):
+    policy = getattr(superarm, name)(radius=0.7, link=link)
+
+    def agent_of(_):
+        return reference.GLMDuel(dim=DIM, link=link, penalty=1.0)
+
+    def choose(agent, contexts, normals, count):
+        return list(getattr(agent, name)(contexts, 0.7))
+
+    def close(agent, contexts, means, widths):
+        np.testing.assert_allclose(means, agent.utilities(contexts), rtol=1e-6, atol=1e-7)
+        np.testing.assert_allclose(widths, reference.widths(contexts, agent.V()), rtol=1e-8, atol=1e-8)
+
+    play(policy, 60, agent_of, choose, close)
+
+
+def test_colstim():
+    policy = superarm.colstim(radius=0.7, threshold=1.0)
+
+    def agent_of(_):
+        return reference.GLMDuel(dim=DIM, link="logistic", penalty=1.0)
+
+    drawn = []
+
+    def choose(agent, contexts, normals, count):
+        key = jax.random.fold_in(jax.random.key(9), count - 1)
+        noise = np.asarray(jax.random.gumbel(jax.random.split(key)[0], (ARMS,), jnp.float64))
+        drawn.append(noise)
+        return list(agent.colstim(contexts, noise, c=0.7, threshold=1.0))
+
+    play(policy, 60, agent_of, choose, lambda *_: None)
+    assert np.mean(np.abs(drawn) > 1.0) > 0.2  # the threshold cuts
+
+
+def pairs_of(seed, arms=6):
+    rng = np.random.default_rng(seed)
+    rows = rng.normal(size=(arms, 3))
+    gram = rows @ rows.T
+    widths = np.sqrt(np.maximum(np.diag(gram)[:, None] + np.diag(gram)[None] - 2 * gram, 0.0))
+    return rows, rng.normal(size=arms), widths
+
+
+@pytest.mark.parametrize("strategy", SHORT)
+@pytest.mark.parametrize("self_duels", [True, False])
+def test_choosers_keep_to_the_mask_and_to_their_definition(strategy, self_duels):
+    chooser = Duel(strategy, self_duels)
+    choose = jax.jit(chooser.choose)
+    for seed in range(20):
+        rows, utilities, widths = pairs_of(seed)
+        mask = np.random.default_rng(100 + seed).uniform(size=6) < 0.7
+        if not mask.any():
+            continue
+        scores = PairScores(*(jnp.asarray(one) for one in (utilities, widths, widths, widths)))
+        choice = choose(jax.random.key(seed), scores, jnp.asarray(mask))
+        items = np.asarray(choice.items)
+        assert bool(choice.feasible)
+        assert mask[items].all()
+        if not self_duels and mask.sum() > 1:
+            assert items[0] != items[1]
+        kept = np.flatnonzero(mask)
+        expected = getattr(reference, f"ucb_{SHORT[strategy]}")(
+            utilities[kept], rows[kept], np.eye(3), 1.0, self_duels=self_duels or len(kept) == 1
+        )
+        assert sorted(items.tolist()) == sorted(kept[list(expected)].tolist()), (seed, items)
+
+
+@pytest.mark.parametrize("strategy", SHORT)
+def test_identical_arms_duel_at_random(strategy):
+    same = jnp.zeros(5)
+    scores = PairScores(same, *(jnp.zeros((5, 5)),) * 3)
+    choose = jax.jit(Duel(strategy).choose)
+    everything = jnp.ones(5, bool)
+    met = [np.asarray(choose(jax.random.key(seed), scores, everything).items) for seed in range(99)]
+    assert len({tuple(pair) for pair in met}) > 10
+
+
+def test_a_thousand_arms():
+    world = duels("square", num_arms=1000, dim=5)
+    result = superarm.simulate(superarm.max_pair_ucb(learn_every=5), world, rounds=5, seeds=1, workers=0)
+    assert np.isfinite(result.table["regret"]).all()
+
+
+def test_regret_is_average_and_weak():
+    world = duels("square", dim=3, num_arms=5)
+    theta = world.init(jax.random.key(0))
+    offer = world.offer(theta, jax.random.key(1))
+    utilities = [reference.square(x, np.asarray(theta)[0]) for x in np.asarray(offer.contexts)]
+    decision = superarm.uniform_duel().select(
+        superarm.uniform_duel().init(jax.random.key(2), world.spec), jax.random.key(3), offer.contexts, 0
+    )
+    one, other = np.asarray(decision.items)
+    outcome = world.respond(theta, jax.random.key(4), offer, decision)
+    average = reference.average_regret(np.array(utilities), one, other)
+    weak = reference.weak_regret(np.array(utilities), one, other)
+    np.testing.assert_allclose(outcome.best - outcome.value, average, rtol=1e-9)
+    np.testing.assert_allclose(outcome.best_reward - outcome.reward, weak, atol=1e-9)
+
+
+@pytest.mark.parametrize("preference", ["logistic", "probit", "exponential", "certain"])
+def test_preferences_come_as_often_as_the_link_says(preference):
+    from scipy.stats import norm
+
+    world = duels("linear", dim=2, num_arms=2, preference=preference)
+    theta = world.init(jax.random.key(0))
+    offer = world.offer(theta, jax.random.key(1))
+    state = superarm.uniform_duel().init(jax.random.key(0), world.spec)
+    decision = superarm.uniform_duel(self_duels=False).select(state, jax.random.key(3), offer.contexts, 0)
+    keys = jax.random.split(jax.random.key(5), 4000)
+    respond = jax.jit(jax.vmap(lambda key: world.respond(theta, key, offer, decision).feedback))
+    feedback = np.asarray(respond(keys))
+    utilities = np.asarray(offer.contexts) @ np.asarray(theta)[0]
+    gap = float(utilities[decision.items[0]] - utilities[decision.items[1]])
+    chance = {
+        "logistic": 1 / (1 + np.exp(-gap)),
+        "probit": norm.cdf(gap),
+        "exponential": 1 - np.exp(-gap) / 2 if gap >= 0 else np.exp(gap) / 2,
+        "certain": float(gap > 0),
+    }[preference]
+    np.testing.assert_array_equal(feedback.sum(axis=1), 1.0)
+    assert abs(feedback[:, 0].mean() - chance) < 4 * np.sqrt(chance * (1 - chance) / 4000) + 1e-12
+
+
+def test_known_variances_take_the_place_of_the_models():
+    """With the world's variances the weights of preferences are those, not the model's."""
+    world = duels("linear", dim=DIM, num_arms=ARMS, tells_variance=True)
+    policy = in_double(superarm.nvldb_theory(units=UNITS, steps=1))
+    state = policy.init(jax.random.key(0), Spec(dim=DIM, num_arms=ARMS, capacity=20))
+    theta = world.init(jax.random.key(1))
+    offer = world.offer(theta, jax.random.key(2))
+    decision = policy.select(state, jax.random.key(3), offer.contexts, 0)
+    outcome = world.respond(theta, jax.random.key(4), offer, decision)
+    event = Event(
+        decision.items, decision.features, outcome.feedback, decision.mask, variance=outcome.variance
+    )
+    counts = policy.observe(state, jax.random.key(5), event).record.history.counts
+    np.testing.assert_allclose(counts[0], 1.0 / max(float(outcome.variance[0]), 0.01), rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "world",
+    [
+        duels("cosine", dim=3, num_arms=4),
+        answer_duels(dim=3, num_arms=4),
+        matrix_duels(np.array([[0.5, 0.8, 0.9], [0.2, 0.5, 0.7], [0.1, 0.3, 0.5]])),
+        class_duels(np.random.default_rng(0).normal(size=(50, 2)), np.arange(50) % 3, ordered=True),
+    ],
+    ids=["duels", "answers", "matrix", "classes"],
+)
+def test_linear_duels_learn_what_can_be_learned(world):
+    """Where utilities are linear in the features, or arms stay, little regret is left at the end."""
+    result = superarm.simulate(superarm.max_pair_ucb(learn_every=5), world, rounds=400, seeds=1, workers=0)
+    regret = result.table["regret"].to_numpy()
+    assert (regret >= -1e-12).all()
+    if type(world).__name__ in ("MatrixDuels", "ClassDuels"):
+        assert regret[-100:].mean() < 0.3 * regret[:20].mean() + 1e-9
+
+
+def test_separable_preferences_give_a_finite_fit():
+    policy = superarm.max_inp(learn_every=1)
+    state = policy.init(jax.random.key(0), Spec(dim=2, num_arms=2, capacity=400))
+    features = jnp.array([[1.0, 0.0], [0.0, 1.0]])
+    event = Event(jnp.array([0, 1]), features, jnp.array([1.0, 0.0]), jnp.array([True, True]))
+    with jax.enable_x64(True):
+        for _ in range(200):
+            state = policy.observe(state, jax.random.key(0), event)
+        state = replace(state, fit=jax.jit(lambda state: policy.learn(state, jax.random.key(0)))(state))
+    assert np.isfinite(np.asarray(state.fit.params)).all()
+    decision = policy.select(state, jax.random.key(1), features, 200)
+    assert bool(decision.healthy)
+
+
+@pytest.mark.parametrize(
+    ("build", "words"),
+    [
+        (lambda: superarm.nvldb(rule="both"), "rule must be one of 'ucb', 'ts', got 'both'"),
+        (lambda: superarm.nvldb(strategy="all"), "strategy must be one of"),
+        (lambda: superarm.max_inp(link="poisson"), "link must be one of 'logistic', 'probit'"),
+        (lambda: superarm.warm_up(superarm.max_inp()), "got a duel"),
+        (lambda: superarm.nvldb(superarm.neural()), "neural(Paired(...))"),
+        (lambda: duels(num_arms=1), "num_arms must be >= 2"),
+        (lambda: matrix_duels(np.full((3, 3), 0.5)), "an arm that beats all others"),
+        (lambda: neural(Paired(perceptron(width=4)), finish=True), "finish needs penalized='last'"),
+        (lambda: perceptron(depth=2, features=3), "features must be INPUTS or >= 1"),
+    ],
+)
+def test_bad_arguments_are_told_in_one_sentence(build, words):
+    with pytest.raises((ValueError, TypeError)) as error:
+        build()
+    assert words in str(error.value)
+    assert "\n" not in str(error.value)
