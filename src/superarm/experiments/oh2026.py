@@ -28,10 +28,11 @@ BASELINES = ("ColSTIM", "MaxPairUCB", "NDB-UCB", "NDB-TS")
 UTILITIES = ("cosine", "square", "quadratic")
 TINY = {"units": 6, "steps": 3}
 NOTE = (
-    "Regret is the average regret, half the sum of the two arms' gaps; realized regret in the table is the "
-    "weak one. Settings are those of appendix E.2: two hidden layers, 20 Adam steps of 0.01 every round on "
-    "all history, lambda = a_t = 1, the Gram matrix rebuilt every round. Difficulty varies with Theta: "
-    "compare with chance, 'uniform'. Baselines are linear (ColSTIM, MaxPairUCB) or neural (NDB), with radius 1. "
+    "Regret is the average regret, half the sum of the two arms' gaps; realized regret in the table is "
+    "the weak one. Settings are those of appendix E.2: two hidden layers, 20 Adam steps of 0.01 every "
+    "round on all history, lambda = a_t = 1, the Gram matrix rebuilt every round. Difficulty varies "
+    "with Theta: compare with chance, 'uniform'. Baselines are linear (ColSTIM, MaxPairUCB) or neural "
+    "(NDB), with radius 1. "
 )
 
 
