@@ -74,7 +74,7 @@ class TopK:
         if self.written:
             words += f"{'; ' if words else ''}{self.written} repetitions of the setting 'written'"
         return Plan(
-            self._settings(world, self.seeds, self.written, SEEDS), self.rounds, self.seeds, 10, reduced=words
+            self._settings(world, self.seeds, self.written, self.seeds), self.rounds, self.seeds, 10, reduced=words
         )
 
     def _settings(
@@ -237,7 +237,7 @@ EXPERIMENTS = (
         "cosine",
         "Combinatorial neural bandits on a cosine score, d = 80",
         1,
-        TopK("cosine", 80, 4000, seeds=3, written=0),
+        TopK("cosine", 80, 4000, seeds=1, written=0),
         (
             *_published({"CN-UCB": 509.3, "CN-TS": 538.7, "CN-TS-M1": 556.6}, 4000),
             *_sublinear(4000),
@@ -255,7 +255,7 @@ EXPERIMENTS = (
         "dim-120",
         "Combinatorial neural bandits on a quadratic score, d = 120",
         2,
-        TopK("quadratic", 120, 4000, seeds=2, written=0),
+        TopK("quadratic", 120, 4000, seeds=3, written=0),
         (
             rules.below(
                 "CN-TS has less regret than CN-TS(M=1) when d is large",
