@@ -328,19 +328,38 @@ def test_networks_are_drawn_anew_in_every_epoch():
     assert len(set.union(*chosen)) > 1
 
 
+def small_network():
+    settings = {"learning_rate": 0.1, "penalty": 1.0, "reduction": "mean", "memory": "arms"}
+    return superarm.neural(superarm.perceptron(width=8), steps=10, **settings)
+
+
+PRESETS = {
+    "lin_es": lambda oracle, first: lin_es_anytime(oracle, first=first),
+    "glm_es": lambda oracle, first: glm_es_anytime(oracle, first=first, warmup=6, memory="arms"),
+    "neural_es": lambda oracle, first: neural_es_anytime(oracle, small_network(), first=first),
+}
+
+
 @pytest.mark.full
-def test_the_anytime_presets_run_as_their_epochs_do_apart():
-    model = superarm.neural(superarm.perceptron(width=4), steps=2, memory="arms")
-    for policy in (
-        lin_es_anytime(first=20, growth=2.0),
-        glm_es_anytime(first=20, growth=2.0, warmup=6, memory="arms"),
-        neural_es_anytime(model=model, first=20, growth=2.0),
-    ):
-        same(policy, WORLD, 70)
+@pytest.mark.parametrize("name", PRESETS)
+def test_the_anytime_presets_run_as_their_epochs_do_apart(name):
+    same(PRESETS[name](None, 20), WORLD, 70)
+
+
+@pytest.mark.parametrize(
+    "name", [*(pytest.param(one, marks=pytest.mark.full) for one in PRESETS if one != "lin_es"), "lin_es"]
+)
+def test_the_anytime_presets_learn_to_below_half_of_chance(name):
+    pair = superarm.top_k(2)
+    world = fixed_scores(pair, dim=3, num_arms=8, noise=0.2)
+    policies = {name: PRESETS[name](pair, 60), "chance": superarm.uniform(pair)}
+    totals = superarm.compare(policies, world, rounds=400, seeds=3, workers=0).finals()["regret"]
+    assert totals[name] < 0.5 * totals["chance"]
 
 
 def test_refused_fits_of_all_epochs_and_members_are_counted():
+    """Epochs of 25, 25 and 10 rounds with a fit after every tenth of their own: 5 fits of 3 members."""
     model = superarm.neural(superarm.perceptron(width=4), learning_rate=1e20, steps=2, learn_every=10)
-    policy = restarts(lambda length: superarm.neural_es(model=model, size=3), first=20, growth=2.0)
-    with pytest.warns(RuntimeWarning, match="18 fits diverged and were refused"):  # 6 fits of 3 members
+    policy = restarts(lambda length: superarm.neural_es(model=model, size=3), first=25, growth=2.0)
+    with pytest.warns(RuntimeWarning, match="15 fits diverged and were refused"):
         superarm.simulate(policy, WORLD, rounds=60, seeds=1, workers=0)

@@ -113,6 +113,23 @@ def theory_row(build, **constants):
     return Row(lambda **kw: build(**{**small, **constants, **kw}), learns=False, bad=bad)
 
 
+ENSEMBLE_BAD = (
+    ({"size": 0}, "size must be >= 1, got 0"),
+    ({"perturbation": -1.0}, "perturbation must be >= 0, got -1.0"),
+)
+LINK_BAD = (({"link": "probit"}, "link must be one of 'identity', 'logistic', 'poisson', got 'probit'"),)
+WARM = {"warmup": 10, "plan": "uniform", "learn_every": 5}
+THEORY = {
+    "num_arms": 8,
+    "rounds": 150,
+    "noise": 0.1,
+    "effective_dim": 2.0,
+    "norm_bound": 1.0,
+    "coverage": 0.5,
+    "units": 6,
+    "steps": 5,
+}
+
 ROWS = {
     "neural_log_ucb_1": logistic_row(policies.neural_log_ucb_1, units=8),
     "neural_log_ucb_2": logistic_row(policies.neural_log_ucb_2, units=8, oracle=SET),
@@ -192,6 +209,66 @@ ROWS = {
         bad=(*LINEAR_BAD, ({"epsilon": 1.5}, "epsilon must be between 0 and 1, got 1.5")),
     ),
     "uniform": Row(lambda **kw: policies.uniform(**{"oracle": SET, **kw}), learns=False, bad=SET_BAD),
+    "lin_es": Row(
+        lambda **kw: policies.lin_es(**{"oracle": SET, "size": 4, **kw}),
+        bad=(*SET_BAD, *ENSEMBLE_BAD, LINEAR_BAD[-1]),
+    ),
+    "glm_es": Row(
+        lambda **kw: policies.glm_es(**{**WARM, "oracle": SET, "size": 3, **kw}),
+        logistic=True,
+        bad=(*SET_BAD, *ENSEMBLE_BAD, *LINK_BAD, ({"size": "many"}, "size must be a whole number, got str")),
+    ),
+    "neural_es": Row(
+        lambda **kw: policies.neural_es(**{"model": hoarding(), "size": 3, "warmup": 0, **kw}),
+        bad=(*SET_BAD, *ENSEMBLE_BAD),
+    ),
+    "lin_phe": Row(
+        lambda **kw: policies.lin_phe(**{"oracle": SET, "perturbation": 0.1, **kw}),
+        bad=(*SET_BAD, ENSEMBLE_BAD[1]),
+    ),
+    "glm_fpl": Row(
+        lambda **kw: policies.glm_fpl(**{**WARM, "perturbation": 0.1, **kw}),
+        logistic=True,
+        bad=(*SET_BAD, ENSEMBLE_BAD[1], *LINK_BAD),
+    ),
+    "evill": Row(
+        lambda **kw: policies.evill(**{**WARM, "oracle": SET, "plan": "design", "scale": 0.3, **kw}),
+        logistic=True,
+        bad=(*SET_BAD, SCALE_BAD[0], *LINK_BAD),
+    ),
+    "glm_tsl": Row(
+        lambda **kw: policies.glm_tsl(**{**WARM, **kw}), logistic=True, bad=(*SET_BAD, SCALE_BAD[0])
+    ),
+    "neural_phe": Row(
+        lambda **kw: policies.neural_phe(**{"model": hoarding(), **kw}), bad=(*SET_BAD, ENSEMBLE_BAD[1])
+    ),
+    "glm_es_theory": Row(
+        lambda **kw: policies.glm_es_theory(
+            **{"dim": 4, "num_arms": 8, "rounds": 150, "warmup_constant": 1e-4, "size": 3, **kw}
+        ),
+        learns=False,
+        bad=(
+            ({"delta": 2.0}, "delta must be below 1, got 2.0"),
+            ({"dim": 0}, "dim must be >= 1, got 0"),
+        ),
+    ),
+    "neural_es_theory": Row(
+        lambda **kw: policies.neural_es_theory(**{**THEORY, "size": 3, **kw}),
+        learns=False,
+        bad=(
+            ({"ridge": 0.5}, "ridge must be at least max(1, 1 / norm_bound^2) = 1, got 0.5"),
+            ({"coverage": 0.0}, "coverage must be > 0, got 0.0"),
+        ),
+    ),
+}
+
+# What makes another policy of a policy, and what chooses two arms: their tests are apart.
+WRAPPERS = {"warm_up", "cn_ts_doubling", "cn_ucb_doubling"} | {
+    f"{name}_es_anytime" for name in ("lin", "glm", "neural")
+}
+DUELS = {
+    *("colstim", "ensemble_duel", "glm_duel", "max_inp", "max_pair_ucb", "uniform_duel"),
+    *("ndb_ts", "ndb_ucb", "nldb", "nvldb", "nvldb_theory"),
 }
 
 # Presets whose parts other rows have, too: `make test-full` has them.
@@ -206,6 +283,11 @@ ALIKE = {
     "neural_log_ts_2_theory",
     "neural_log_ucb_1",
     "neural_log_ucb_1_theory",
+    "glm_es_theory",
+    "glm_fpl",
+    "glm_tsl",
+    "neural_es_theory",
+    "neural_phe",
 }
 
 
@@ -291,7 +373,7 @@ def assert_same(tree, other):
 
 
 def test_every_public_preset_has_a_row():
-    assert set(ROWS) == set(policies.__all__)
+    assert set(ROWS) | WRAPPERS | DUELS == set(policies.__all__)
     assert set(policies.__all__) <= set(superarm.__all__)
 
 
@@ -304,12 +386,17 @@ def test_the_policy_is_a_pytree_of_float64_leaves(row):
     assert hash(structure) == hash(jax.tree.structure(row.build()))
 
 
+def has_network(model) -> bool:
+    """Whether there is one, in the model or in what it wraps."""
+    return hasattr(model, "network") or (hasattr(model, "model") and has_network(model.model))
+
+
 @every_preset
 def test_state_keeps_shapes_and_types_and_is_double(row):
     policy = row.build()
     first, state = begun(policy), trained(policy)
     assert jax.tree.structure(first) == jax.tree.structure(state)
-    singles = {"float32"} if hasattr(policy.model, "network") else set()
+    singles = {"float32"} if has_network(policy.model) else set()
     for old, new in zip(jax.tree.leaves(first), jax.tree.leaves(state), strict=True):
         assert (old.shape, old.dtype, old.weak_type) == (new.shape, new.dtype, new.weak_type)
         assert str(new.dtype) in {"float64", "int64", "bool"} | singles
@@ -321,6 +408,16 @@ SLOW_STEPS = {"cn_ucb", "neural_ucb", "neural_ts", "ncbf_ucb", "neural_log_ucb_1
     "neural_log_ucb_1_theory",
     "neural_log_ts_1_theory",
     "neural_log_ts_2_theory",
+    *(
+        "neural_es",
+        "neural_phe",
+        "neural_es_theory",
+        "glm_es",
+        "glm_fpl",
+        "glm_tsl",
+        "glm_es_theory",
+        "evill",
+    ),
 }
 
 

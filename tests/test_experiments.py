@@ -672,6 +672,13 @@ SAME = {name for name in EXPERIMENTS if name.startswith("bae2026/")} - {
     "bae2026/banknote",
     "bae2026/open-bandit",
 }
+SAME |= {name for name in EXPERIMENTS if name.startswith(("sun2026/", "oh2026/"))} - {
+    "sun2026/linear",
+    "sun2026/logistic",
+    "sun2026/quadratic-runtime",
+    "sun2026/mushroom",
+    "oh2026/square",
+}
 
 
 @pytest.mark.parametrize(

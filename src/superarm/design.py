@@ -151,7 +151,7 @@ def rounded_counts(rounds: int, weights: Array) -> Array:
     support = weights > SUPPORT
     shares = jnp.where(support, weights, 1.0)
     held = jnp.sum(support).astype(FLOAT)
-    begin = jnp.where(support, jnp.ceil((rounds - 0.5 * held) * weights), 0.0).astype(jnp.int32)
+    begin = jnp.where(support, jnp.ceil((rounds - 0.5 * held) * weights), 0.0).astype(jnp.int64)
     begin = jnp.maximum(begin, 0)
 
     def change(counts: Array) -> Array:

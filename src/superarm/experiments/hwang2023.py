@@ -74,7 +74,11 @@ class TopK:
         if self.written:
             words += f"{'; ' if words else ''}{self.written} repetitions of the setting 'written'"
         return Plan(
-            self._settings(world, self.seeds, self.written, self.seeds), self.rounds, self.seeds, 10, reduced=words
+            self._settings(world, self.seeds, self.written, self.seeds),
+            self.rounds,
+            self.seeds,
+            10,
+            reduced=words,
         )
 
     def _settings(

@@ -71,5 +71,6 @@ class WarmUp:
     def _planned(self, beliefs: Any, count: Array, num_arms: int) -> Array:
         arm = count % num_arms
         if self.plan == "design":
-            arm = jnp.searchsorted(jnp.cumsum(beliefs.plan()), count, side="right")
-        return (jnp.arange(num_arms) == arm).astype(FLOAT)
+            ends = jnp.cumsum(beliefs.plan())
+            arm = jnp.searchsorted(ends, count.astype(ends.dtype), side="right")
+        return (jnp.arange(num_arms) == arm.astype(jnp.int64)).astype(FLOAT)

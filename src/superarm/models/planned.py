@@ -112,7 +112,7 @@ class Planned:
     def init(self, key: Array, spec: Spec, width: Width | None) -> State:
         """Return the model's start, without a plan."""
         state = self.model.init(key, spec, width)
-        counts = jnp.zeros(spec.num_arms, jnp.int32)
+        counts = jnp.zeros(spec.num_arms, jnp.int64)
         return State(PlannedRecord(state.record, counts, jnp.zeros((), bool)), state.fit)
 
     def beliefs(self, state: State, contexts: Array, width: Width | None) -> PlannedBeliefs:

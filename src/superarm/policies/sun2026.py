@@ -8,14 +8,14 @@ from __future__ import annotations
 from typing import Any
 
 from superarm import checks
-from superarm.explorers import EnsembleSampling, Greedy, Responses
+from superarm.explorers import EnsembleSampling, Greedy, Responses, Thompson
 from superarm.models import Ensemble, Linear, Neural, PerturbedHistory, glm, neural, perceptron
 from superarm.models.links import link_of
-from superarm.policies.logistic import logistic_ts
 from superarm.policies.parts import chosen_by, width_of
 from superarm.policies.warm_up import warm_up
 from superarm.policy import Policy
 from superarm.types import Explorer, Model, Oracle
+from superarm.widths import Full
 
 
 def ensemble_figure_model(ridge: float = 1.0, *, units: int = 20, depth: int = 3, **fitting: Any) -> Neural:
@@ -282,9 +282,15 @@ def glm_tsl(
     'glm_tsl'
     """
     where = "glm_tsl"
-    policy = logistic_ts(oracle, scale=scale, ridge=ridge, link=link, **fitting)
-    named = Policy(policy.model, policy.width, policy.explorer, policy.chooser, name=where)
-    return named if warmup == 0 else warm_up(named, rounds=warmup, plan=plan)
+    explorer: Explorer = Thompson(scale=checks.nonnegative(where, "scale", scale))
+    policy = Policy(
+        model=glm(link=link, ridge=ridge, weights="refit", **fitting),
+        width=Full(),
+        explorer=explorer if oracle is None else Responses(explorer, link),
+        chooser=chosen_by(where, oracle),
+        name=where,
+    )
+    return policy if warmup == 0 else warm_up(policy, rounds=warmup, plan=plan)
 
 
 def neural_phe(
