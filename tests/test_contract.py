@@ -232,7 +232,7 @@ ROWS = {
         bad=(*SET_BAD, ENSEMBLE_BAD[1], *LINK_BAD),
     ),
     "evill": Row(
-        lambda **kw: policies.evill(**{**WARM, "oracle": SET, "plan": "design", "scale": 0.3, **kw}),
+        lambda **kw: policies.evill(**{"oracle": SET, "warmup": 0, "learn_every": 5, "scale": 0.3, **kw}),
         logistic=True,
         bad=(*SET_BAD, SCALE_BAD[0], *LINK_BAD),
     ),
