@@ -28,8 +28,8 @@ GLM-ES fits its members by Newton's method to the optimum in every round; Neural
 """
 MEMBERS = """
 Neural-ES by the number of members. Rate: arithmetic of the fits (2 flops per multiply-add) over all the time
-of a round. Beside it what a matrix product of the fit's own shapes reaches alone: one (N, N) by (N, arms)
-product per member, batched; and one of 1024 x 1024 matrices.
+of a round. Beside it a loop that adds up matrix products of the fit's own shapes, one (N, N) by (N, arms) per
+member, batched; and one of 1024 x 1024 matrices.
 
 | m | ms a round | rate, Gflop/s | batched product, Gflop/s | 1024 x 1024, Gflop/s |
 |---|---|---|---|---|
