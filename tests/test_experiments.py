@@ -390,7 +390,8 @@ class Simulator:
     stop_after: int | None = None
     broken_seed: int | None = None
 
-    def __call__(self, policy, environment, *, rounds, seed, record_every, on_rounds):
+    def __call__(self, policy, environment, *, rounds, seed, record_every, timed, on_rounds):
+        assert not timed
         if self.stop_after is not None and len(self.calls) == self.stop_after:
             raise KeyboardInterrupt
         if seed == self.broken_seed:

@@ -186,7 +186,7 @@ def _lost(plan: Plan, seed: int) -> pd.DataFrame:
     ends = np.arange(plan.record_every, plan.rounds + plan.record_every, plan.record_every)
     rows = pd.DataFrame({"seed": seed, "round": np.minimum(ends, plan.rounds)})
     numbers = dict.fromkeys(("regret", "realized_regret", "reward", "value", "best"), np.nan)
-    return rows.assign(**numbers, seconds=0.0)
+    return rows.assign(**numbers, seconds=0.0, **({"choice_seconds": 0.0} if plan.timed else {}))
 
 
 def _finish(work: Work) -> Summary:
