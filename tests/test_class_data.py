@@ -81,7 +81,7 @@ def put(folder, known):
         known(name, content)
         path = folder / (name + ".gz")
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(gzip.compress(content))
+        path.write_bytes(gzip.compress(content, mtime=0))
 
     return store
 
@@ -407,7 +407,7 @@ def test_no_more_is_unpacked_than_asked_for():
     ("content", "reason"),
     [
         (b"", "not a compressed .Z file"),
-        (gzip.compress(b"a"), "not a compressed .Z file"),
+        (gzip.compress(b"a", mtime=0), "not a compressed .Z file"),
         (b"\x1f\x9d\x99abc", "codes of 25 bits in a .Z file"),
         (b"\x1f\x9d\x90\xff\xff\xff", "a code that no string has in a .Z file"),
         (
@@ -457,7 +457,7 @@ def covertype_zip(member: bytes) -> io.BytesIO:
 def test_a_compressed_member_of_an_archive_is_unpacked(known, monkeypatch):
     text = TABLES[4][2]
     known("covertype/covtype.data", text)
-    monkeypatch.setattr(download, "open_url", lambda url: covertype_zip(gzip.compress(text)))
+    monkeypatch.setattr(download, "open_url", lambda url: covertype_zip(gzip.compress(text, mtime=0)))
     assert load_covertype().features.shape == (3, 54)
 
 
@@ -465,8 +465,8 @@ def test_a_compressed_member_of_an_archive_is_unpacked(known, monkeypatch):
     ("member", "reason"),
     [
         (b"<html>", "Not a gzipped file"),
-        (gzip.compress(TABLES[4][2])[:-20], "Compressed file ended before the end-of-stream marker"),
-        (gzip.compress(bytes(10_000_000)), r"expected \d+ bytes, got more"),
+        (gzip.compress(TABLES[4][2], mtime=0)[:-20], "Compressed file ended before the end-of-stream marker"),
+        (gzip.compress(bytes(10_000_000), mtime=0), r"expected \d+ bytes, got more"),
     ],
 )
 def test_a_broken_compressed_member_is_damaged(known, monkeypatch, member, reason):
