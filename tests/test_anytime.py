@@ -174,6 +174,7 @@ def test_a_warm_up_longer_than_an_epoch_is_cut_to_half_of_it():
     assert not hasattr(glm_es_anytime(first=1, growth=2.0).epochs(1)[0].policy.explorer, "rounds")
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("warmup", [None, 140])
 def test_so_is_that_of_networks_which_may_try_each_arm_once(warmup):
     model = superarm.neural(superarm.perceptron(width=8), memory="arms")
@@ -247,6 +248,7 @@ def same(policy, world, rounds):
     return whole
 
 
+@pytest.mark.full
 def test_schedules_count_from_the_beginning_of_the_epoch():
     """UCB's radius grows with log t, and narrow as its noise is it decides."""
 
@@ -306,6 +308,7 @@ def test_decisions_are_counted_from_the_origin(host):
     assert ran(again, WORLD, 90).items == [[count % 6] for count in range(90)]
 
 
+@pytest.mark.full
 def test_decisions_of_a_replayed_log_are_counted_from_the_origin():
     """Of a log an event counts when the policy would have made its choice."""
     rng = np.random.default_rng(0)
@@ -316,6 +319,7 @@ def test_decisions_of_a_replayed_log_are_counted_from_the_origin():
     assert [int(row[0]) for row in table["items"]] == turns
 
 
+@pytest.mark.full
 def test_networks_are_drawn_anew_in_every_epoch():
     """With nothing to learn from the first fit, choices are those of the start: it must not stay."""
     model = superarm.neural(
@@ -357,6 +361,7 @@ def test_the_anytime_presets_learn_to_below_half_of_chance(name):
     assert totals[name] < 0.5 * totals["chance"]
 
 
+@pytest.mark.full
 def test_refused_fits_of_all_epochs_and_members_are_counted():
     """Epochs of 25, 25 and 10 rounds with a fit after every tenth of their own: 5 fits of 3 members."""
     model = superarm.neural(superarm.perceptron(width=4), learning_rate=1e20, steps=2, learn_every=10)

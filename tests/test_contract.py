@@ -283,9 +283,11 @@ ALIKE = {
     "neural_log_ts_2_theory",
     "neural_log_ucb_1",
     "neural_log_ucb_1_theory",
+    "evill",
     "glm_es_theory",
     "glm_fpl",
     "glm_tsl",
+    "lin_phe",
     "neural_es_theory",
     "neural_phe",
 }

@@ -289,6 +289,7 @@ def test_late_feedback_changes_nothing_of_the_plan():
     np.testing.assert_array_equal(choose(policy, fresh, ARMS, 1).items, decisions[1].items)
 
 
+@pytest.mark.full
 @pytest.mark.usefixtures("doubles")
 def test_a_set_holds_the_planned_arm_and_others_at_random():
     policy, state = planned(superarm.top_k(3))
@@ -308,6 +309,7 @@ def choices(result):
     return [int(row[0]) for row in result.table["items"]]
 
 
+@pytest.mark.full
 def test_a_run_begins_with_the_plan_of_its_own_arms():
     """Compiled, and on the host, where decisions have no memo and the plan is made anew."""
     world = fixed_scores(dim=DIM, num_arms=NUM_ARMS)
@@ -349,6 +351,7 @@ def test_each_arm_in_turn_and_at_random():
     assert np.sum((tried - 1000.0) ** 2) / 1000.0 < 30.0  # chi-square with 7 degrees: 1e-4
 
 
+@pytest.mark.full
 @pytest.mark.usefixtures("doubles")
 def test_a_warm_up_learns_like_any_round():
     """The record after it is that of the policy without one that made the same choices."""

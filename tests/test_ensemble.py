@@ -297,6 +297,7 @@ LEARNERS = {
 USUAL = {"items", "lin_es of sets", "neural_es of sets"}
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "name",
     [pytest.param(name, marks=pytest.mark.full if name in USUAL else ()) for name in LEARNERS],
@@ -312,6 +313,7 @@ def test_learns_to_below_half_of_chance(name):
     assert totals["one"] < 0.5 * totals["chance"]
 
 
+@pytest.mark.full
 def test_tuned_together_the_refused_fits_of_all_members_count():
     model = quick_network()
     hasty = replace(model, fitting=replace(model.fitting, learning_rate=np.asarray(1e20)))

@@ -390,7 +390,7 @@ class Simulator:
     stop_after: int | None = None
     broken_seed: int | None = None
 
-    def __call__(self, policy, environment, *, rounds, seed, record_every, timed, on_rounds):
+    def __call__(self, policy, environment, *, rounds, seed, record_every, on_rounds, timed=False):
         assert not timed
         if self.stop_after is not None and len(self.calls) == self.stop_after:
             raise KeyboardInterrupt
@@ -674,10 +674,8 @@ SAME = {name for name in EXPERIMENTS if name.startswith("bae2026/")} - {
     "bae2026/open-bandit",
 }
 SAME |= {name for name in EXPERIMENTS if name.startswith(("sun2026/", "oh2026/"))} - {
-    "sun2026/linear",
     "sun2026/logistic",
     "sun2026/quadratic-runtime",
-    "sun2026/mushroom",
     "oh2026/square",
 }
 

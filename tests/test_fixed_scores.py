@@ -103,6 +103,7 @@ def test_regret_counts_expected_scores_against_the_best_arm(score):
     assert not set(np.round(table["reward"], 6)) <= {0.0, 1.0}
 
 
+@pytest.mark.full
 def test_sets_are_worth_the_sum_of_their_arms():
     environment = fixed_scores(superarm.top_k(3), score="quadratic", dim=DIM, num_arms=NUM_ARMS, noise=0.0)
     assert environment.oracle == superarm.top_k(3)

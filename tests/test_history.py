@@ -178,6 +178,7 @@ def test_a_fit_is_that_of_the_whole_history(kind, loss):
     same()
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("kind", "loss", "more"),
     [
@@ -195,6 +196,7 @@ def test_also_in_blocks_and_other_forms(kind, loss, more, monkeypatch):
         agree(kind, loss, drawn(seed), **more)
 
 
+@pytest.mark.full
 def test_a_minibatch_is_unbiased_for_the_whole_history():
     """Arms are drawn alike, and count as often as they were observed."""
     met, number = drawn(), 4000

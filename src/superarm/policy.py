@@ -140,8 +140,8 @@ class Policy:
         beliefs = self.model.beliefs(state, contexts, self.width)
         chances, scores = self.explorer.options(beliefs, jnp.asarray(count))
         offered = jnp.where(mask[None], scores, -jnp.inf)
-        best = (offered == jnp.max(offered, axis=1, keepdims=True)) & mask[None]
-        return chances @ (best / jnp.maximum(jnp.sum(best, axis=1, keepdims=True), 1))
+        best = ((offered == jnp.max(offered, axis=1, keepdims=True)) & mask[None]).astype(FLOAT)
+        return chances @ (best / jnp.maximum(jnp.sum(best, axis=1, keepdims=True), 1.0))
 
     @double
     def observe(self, state: State, key: Array, event: Event) -> State:

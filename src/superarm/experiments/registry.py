@@ -51,7 +51,7 @@ def plan_of(name: str, scale: str, *, where: str = "lookup") -> Plan:
 
 def _suggestion(name: str) -> str:
     # The paper before the slash is easily left off.
-    short = {full.split("/")[-1]: full for full in EXPERIMENTS}
+    short = {full.split("/")[-1]: full for full in reversed(EXPERIMENTS)}  # of several, the first
     close = [short[one] for one in difflib.get_close_matches(name, short, n=1)]
     close = difflib.get_close_matches(name, EXPERIMENTS, n=1) or close
     return f"did you mean {close[0]!r}?" if close else "`superarm list` shows them all"
