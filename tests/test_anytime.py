@@ -297,6 +297,7 @@ def telling(oracle=None):
     return replace(build, explorer=Telling())
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("host", [False, True], ids=["compiled", "on the host"])
 def test_decisions_are_counted_from_the_origin(host):
     oracle = superarm.oracles.function(lambda scores, mask: np.argsort(-scores)[:1], size=1) if host else None
@@ -350,6 +351,7 @@ def test_the_anytime_presets_run_as_their_epochs_do_apart(name):
     same(PRESETS[name](None, 20), WORLD, 70)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "name", [*(pytest.param(one, marks=pytest.mark.full) for one in PRESETS if one != "lin_es"), "lin_es"]
 )

@@ -272,6 +272,7 @@ def test_the_first_decisions_are_the_plan_which_the_record_keeps():
         np.testing.assert_array_equal(both[0].scores, both[1].scores)
 
 
+@pytest.mark.full
 @pytest.mark.usefixtures("doubles")
 def test_late_feedback_changes_nothing_of_the_plan():
     policy, state = planned()
@@ -328,6 +329,7 @@ def test_a_run_begins_with_the_plan_of_its_own_arms():
 # --- other plans --------------------------------------------------------------------------------------------
 
 
+@pytest.mark.full
 @pytest.mark.usefixtures("doubles")
 def test_each_arm_in_turn_and_at_random():
     each = warm_up(superarm.lin_ucb())

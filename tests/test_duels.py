@@ -140,6 +140,7 @@ def test_nvldb_as_in_the_figures(rule, strategy):
     play(policy, 30, agent_of, strategy_of(rule, strategy, True), same_scores)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("strategy", ["asymmetric", pytest.param("candidate", marks=pytest.mark.full)])
 def test_nldb_counts_all_alike(strategy):
     policy = in_double(superarm.nldb(strategy=strategy, units=UNITS, steps=3))
@@ -241,6 +242,7 @@ def test_identical_arms_duel_at_random(strategy):
     assert len({tuple(pair) for pair in met}) > 10
 
 
+@pytest.mark.full
 def test_a_thousand_arms():
     world = duels("square", num_arms=1000, dim=5)
     result = superarm.simulate(superarm.max_pair_ucb(learn_every=5), world, rounds=5, seeds=1, workers=0)
@@ -304,6 +306,7 @@ def test_known_variances_take_the_place_of_the_models():
     np.testing.assert_allclose(counts[0], 1.0 / max(float(outcome.variance[0]), 0.01), rtol=1e-6)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "world",
     [

@@ -385,6 +385,7 @@ def history_agrees(policy, agent, met, score, *, planned=(), tolerance=CLOSE):
 MEMORY = pytest.mark.parametrize("memory", ["arms", pytest.param("all", marks=pytest.mark.full)])
 
 
+@pytest.mark.full
 @MEMORY
 def test_lin_phe(memory):
     history_agrees(
@@ -408,6 +409,7 @@ def warmed(memory, met):
     return {"warmup": 14 if stay else 0, "memory": memory}, design_of(met, 14) if stay else ()
 
 
+@pytest.mark.full
 @generalized("poisson", "all")
 def test_glm_fpl(link, memory):
     met = world(150, stay=memory == "arms", link=link)
@@ -437,6 +439,7 @@ def test_evill(link, memory):
     )
 
 
+@pytest.mark.full
 @MEMORY
 def test_neural_phe(memory):
     met = world(45, stay=memory == "arms")
@@ -473,6 +476,7 @@ def test_neural_phe_in_its_theory_form_after_each_arm_once():
 # --- GLM-TSL ------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.full
 @generalized("logistic", "arms")
 def test_glm_tsl(link, memory):
     """Any root of H^-1 gives draws of the same law: the transcription is given the root that ours uses."""

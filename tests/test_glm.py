@@ -32,7 +32,9 @@ def history_of(features, rewards, slots=None):
 
 @jax.jit
 def fit(model, history, start):
-    return model.fitting.fit(model.network, start, jnp.zeros_like(start), history, history.seen, jax.random.key(0))
+    return model.fitting.fit(
+        model.network, start, jnp.zeros_like(start), history, history.seen, jax.random.key(0)
+    )
 
 
 @double

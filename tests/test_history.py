@@ -304,6 +304,7 @@ def fitted_and_asked(policy, state, features):
     return state, decision.healthy, policy.scores(state, jax.random.key(3), features, jnp.int64(9))
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=pytest.mark.full if name in ALIKE else ()) for name in KEEPING]
 )

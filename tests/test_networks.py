@@ -183,7 +183,10 @@ def test_the_gradient_kernel_of_a_wide_network_is_the_tangent_kernel():
     [
         ({"width": 0}, "width must be >= 1, got 0"),
         ({"depth": 1}, "depth must be >= 2, got 1"),
-        ({"parametrization": "mup"}, "parametrization must be one of 'standard', 'ntk', got 'mup'"),
+        (
+            {"parametrization": "mup"},
+            "parametrization must be one of 'standard', 'ntk', 'gaussian', got 'mup'",
+        ),
         ({"precision": "half"}, "precision must be one of 'float32', 'float64', got 'half'"),
         (
             {"width": 7, "parametrization": "ntk"},

@@ -52,7 +52,7 @@ class ClassDuels:
     @double
     def respond(self, world: ClassRows, key: Array, offer: Any, decision: Decision) -> Outcome:
         """Compare two classes."""
-        classes = jnp.arange(self.spec.num_arms)
+        classes = jnp.arange(self.spec.num_arms, dtype=offer.label.dtype)
         if self.ordered:
             utilities = classes.astype(FLOAT)
         else:
