@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 
 from superarm.choosers.best import Best
+from superarm.explorers.options import options_of
 from superarm.precision import FLOAT, double
 from superarm.types import (
     Array,
@@ -129,16 +130,13 @@ class Policy:
         ensembles (the share of the members that would choose the arm), and warm-ups before them. Tied arms
         share a chance.
         """
-        if not hasattr(self.explorer, "options"):
-            must = "explorer must choose by one of finitely many scores for exact propensities"
-            raise TypeError(f"{self.name}: {must}, got {type(self.explorer).__name__}")
         if not isinstance(self.chooser, Best):
             must = "chooser must choose one arm for propensities of arms"
             raise TypeError(f"{self.name}: {must}, got {type(self.chooser).__name__}")
         contexts = jnp.asarray(contexts, FLOAT)
         mask = jnp.ones(contexts.shape[0], bool) if mask is None else jnp.asarray(mask, bool)
         beliefs = self.model.beliefs(state, contexts, self.width)
-        chances, scores = self.explorer.options(beliefs, jnp.asarray(count))
+        chances, scores = options_of(self.name, self.explorer, beliefs, jnp.asarray(count))
         offered = jnp.where(mask[None], scores, -jnp.inf)
         best = ((offered == jnp.max(offered, axis=1, keepdims=True)) & mask[None]).astype(FLOAT)
         return chances @ (best / jnp.maximum(jnp.sum(best, axis=1, keepdims=True), 1.0))

@@ -1,6 +1,7 @@
 """Environments: worlds to learn in, with known optima."""
 
 from superarm.environments.alpha_regret import AlphaRegret, alpha_regret
+from superarm.environments.answer_duels import AnswerDuels, answer_duels
 from superarm.environments.catalogue import Catalogue, catalogue
 from superarm.environments.choices import AssortmentChoices, assortment_choices
 from superarm.environments.class_duels import ClassDuels, class_duels
@@ -12,7 +13,7 @@ from superarm.environments.fixed_scores import FixedScores, fixed_scores
 from superarm.environments.linear import LinearScores, linear_scores
 from superarm.environments.logistic import LogisticScores, logistic_scores
 from superarm.environments.longest_path import LongestPath, longest_path
-from superarm.environments.matrix_duels import AnswerDuels, MatrixDuels, answer_duels, matrix_duels
+from superarm.environments.matrix_duels import MatrixDuels, matrix_duels
 from superarm.environments.scores import NonlinearScores, nonlinear_scores
 
 __all__ = [

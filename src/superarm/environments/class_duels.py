@@ -10,14 +10,14 @@ import jax.numpy as jnp
 
 from superarm import checks
 from superarm.environments.classification import Classification, ClassRows, LabelledOffer, classification
-from superarm.environments.duels import duel_outcome
+from superarm.environments.duels import DuelWorld, duel_outcome
 from superarm.precision import FLOAT, double
 from superarm.types import Array, Decision, Outcome, Spec, pytree, static
 
 
 @pytree
 @dataclass(frozen=True)
-class ClassDuels:
+class ClassDuels(DuelWorld):
     """Rows with a class each, compared in pairs of classes. Build it with `class_duels`."""
 
     rows: Classification
@@ -25,21 +25,9 @@ class ClassDuels:
     ordered: bool = static()
 
     @property
-    def oracle(self) -> None:
-        """None: two classes are chosen by the policy's duel."""
-
-    @property
-    def native(self) -> bool:
-        """True."""
-        return True
-
-    @property
     def spec(self) -> Spec:
         """d K features, K arms."""
         return self.rows.spec
-
-    def check(self) -> None:
-        """Accept: the factory checked."""
 
     def init(self, key: Array) -> ClassRows:
         """Draw the rows of the pool."""

@@ -62,16 +62,8 @@ def preference_chance(link: str, gaps: Array) -> Array:
 PREFERENCES = ("logistic", "probit", "exponential", "certain")
 
 
-@pytree
-@dataclass(frozen=True)
-class Duels:
-    """New contexts in every round, with utilities. Build it with `duels`."""
-
-    utility: Utility = static()
-    preference: str = static()
-    dim: int = static()
-    num_arms: int = static()
-    tells_variance: bool = static()
+class DuelWorld:
+    """What all worlds of duels have in common."""
 
     @property
     def oracle(self) -> None:
@@ -82,13 +74,25 @@ class Duels:
         """True."""
         return True
 
+    def check(self) -> None:
+        """Accept: the factory checked."""
+
+
+@pytree
+@dataclass(frozen=True)
+class Duels(DuelWorld):
+    """New contexts in every round, with utilities. Build it with `duels`."""
+
+    utility: Utility = static()
+    preference: str = static()
+    dim: int = static()
+    num_arms: int = static()
+    tells_variance: bool = static()
+
     @property
     def spec(self) -> Spec:
         """d features, n arms."""
         return Spec(dim=self.dim, num_arms=self.num_arms)
-
-    def check(self) -> None:
-        """Accept: the factory checked."""
 
     @double
     def init(self, key: Array) -> Array:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import jax.numpy as jnp
 
+from superarm.explorers.options import options_of
 from superarm.models.links import LINKS
 from superarm.types import Array, Beliefs, Explorer, pytree, static
 
@@ -31,9 +32,7 @@ class Responses:
 
     def options(self, beliefs: Beliefs, count: Array) -> tuple[Array, Array]:
         """The other's chances, and mu of its scores."""
-        if not hasattr(self.explorer, "options"):
-            raise TypeError(f"{type(self.explorer).__name__} has no finite set of scores to choose by")
-        chances, latent = self.explorer.options(beliefs, count)
+        chances, latent = options_of("responses", self.explorer, beliefs, count)
         return chances, self._responses(latent)
 
     def _responses(self, latent: Array) -> Array:

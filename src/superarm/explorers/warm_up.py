@@ -8,6 +8,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from superarm.explorers.options import options_of
 from superarm.precision import FLOAT
 from superarm.types import Array, Explorer, pytree, static
 
@@ -60,9 +61,7 @@ class WarmUp:
 
     def options(self, beliefs: Any, count: Array) -> tuple[Array, Array]:
         """The other's chances and scores, or the plan as often: a tie where it is random."""
-        if not hasattr(self.explorer, "options"):
-            raise TypeError(f"{type(self.explorer).__name__} has no finite set of scores to choose by")
-        chances, scores = self.explorer.options(beliefs, count)
+        chances, scores = options_of("warm_up", self.explorer, beliefs, count)
         num_arms = scores.shape[1]
         tied = self.plan == "uniform"
         row = jnp.zeros(num_arms, FLOAT) if tied else self._planned(beliefs, count, num_arms)

@@ -97,8 +97,8 @@ class Linear:
 
     def member_axes(self, width: LinearWidth) -> State:
         """In an ensemble the means differ, and the covariance is shared: it does not depend on rewards."""
-        parts: Any = LinearRecord(mean=0, factor=None)  # type: ignore[arg-type]
-        return State(record=parts, fit=())
+        apart: Any = 0  # an axis stands where an array does
+        return State(record=LinearRecord(mean=apart, factor=None), fit=())
 
     def learn(self, state: State, key: Array, width: LinearWidth) -> tuple[()]:
         """Return nothing: the record is the fit."""

@@ -194,12 +194,34 @@ class Neural:
 
     def member_axes(self, width: Width | None) -> State:
         """In an ensemble feedback and parameters differ, and gradients with them; the start is shared."""
-        own = None if width is None else 0
-        spread = None if self.dimension is None else 0
-        counts = None if self.least_deviation is None else 0
-        history: Any = History(contexts=None, feedback=0, counts=counts, seen=None, events=None)  # type: ignore[arg-type]
-        record: Any = NeuralRecord(history, factor=own, spread=spread, covered=None, version=None)  # type: ignore[arg-type]
-        fit: Any = NeuralFit(0, None, None, 0, 0, 0, own, None)  # type: ignore[arg-type]
+        # Axes stand where arrays do.
+        apart: Any = 0
+        shared: Any = None
+        factor = shared if width is None else apart
+        history = History(
+            contexts=shared,
+            feedback=apart,
+            counts=shared if self.least_deviation is None else apart,
+            seen=shared,
+            events=shared,
+        )
+        record = NeuralRecord(
+            history=history,
+            factor=factor,
+            spread=shared if self.dimension is None else apart,
+            covered=shared,
+            version=shared,
+        )
+        fit = NeuralFit(
+            params=apart,
+            first=shared,
+            version=shared,
+            objective=apart,
+            diverged=apart,
+            failures=apart,
+            factor=factor,
+            covered=shared,
+        )
         return State(record=record, fit=fit)
 
     def _rows(self, fit: NeuralFit, contexts: Array) -> tuple[Array, Rows]:

@@ -47,9 +47,9 @@ class Preferences:
 
     def beliefs(self, state: State, contexts: Array, width: Width | None) -> Beliefs:
         """Return the utilities of contexts (n, d), up to a number common to all, and their widths."""
-        paired = self._network
-        model: Any = self.model if paired is None else replace(self.model, network=paired.network)  # type: ignore[type-var]
-        return model.beliefs(state, contexts, width)
+        paired, model = self._network, self._model
+        single = model if paired is None else replace(model, network=paired.network)
+        return single.beliefs(state, contexts, width)
 
     def observe(self, state: State, key: Array, event: Event, width: Width | None) -> Any:
         """Return the record with the preference; it counts when both sides were observed."""
@@ -66,12 +66,16 @@ class Preferences:
 
     def member_axes(self, width: Width | None) -> State:
         """As the model, which must say what members of an ensemble share."""
-        model: Any = self.model
-        return model.member_axes(width)
+        return self._model.member_axes(width)
 
     def learn(self, state: State, key: Array, width: Width | None) -> Any:
         """Return the model's fit."""
         return self.model.learn(state, key, width)
+
+    @property
+    def _model(self) -> Any:
+        """The model, of which more is known than its protocol says."""
+        return self.model
 
     @property
     def _network(self) -> Paired | None:
