@@ -79,6 +79,13 @@ def test_ids_are_the_papers():
         *(f"bae2026/dimension-{level}" for level in ("low", "middle", "high")),
         *(f"bae2026/{name}" for name in ("mnist", "mushroom", "shuttle", "magic", "banknote", "phoneme")),
         "bae2026/open-bandit",
+        *("sun2026/linear", "sun2026/logistic", "sun2026/distance", "sun2026/quadratic"),
+        *("sun2026/logistic-runtime", "sun2026/quadratic-runtime"),
+        *("sun2026/ensemble-size", "sun2026/regularization", "sun2026/perturbation", "sun2026/network"),
+        *("sun2026/anytime-schedules", "sun2026/large"),
+        *("sun2026/shuttle", "sun2026/mushroom", "sun2026/adult", "sun2026/covertype"),
+        *("oh2026/cosine", "oh2026/square", "oh2026/quadratic", "oh2026/agnostic", "oh2026/radius"),
+        *("oh2026/statlog", "oh2026/magic", "oh2026/covertype"),
     ]
 
 

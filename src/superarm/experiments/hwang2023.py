@@ -241,7 +241,7 @@ EXPERIMENTS = (
         "cosine",
         "Combinatorial neural bandits on a cosine score, d = 80",
         1,
-        TopK("cosine", 80, 4000, seeds=1, written=0),
+        TopK("cosine", 80, 4000, seeds=2, written=0),
         (
             *_published({"CN-UCB": 509.3, "CN-TS": 538.7, "CN-TS-M1": 556.6}, 4000),
             *_sublinear(4000),
