@@ -268,6 +268,7 @@ WRAPPERS = {"warm_up", "cn_ts_doubling", "cn_ucb_doubling"} | {
 }
 DUELS = {
     *("colstim", "ensemble_duel", "glm_duel", "max_inp", "max_pair_ucb", "uniform_duel"),
+    *("neural_log_duel", "vacdb"),
     *("ndb_ts", "ndb_ucb", "nldb", "nvldb", "nvldb_theory"),
 }
 

@@ -42,6 +42,7 @@ from superarm.policies import (
     neural_es,
     neural_es_anytime,
     neural_es_theory,
+    neural_log_duel,
     neural_log_ts_1,
     neural_log_ts_1_theory,
     neural_log_ts_2,
@@ -58,6 +59,7 @@ from superarm.policies import (
     nvldb_theory,
     uniform,
     uniform_duel,
+    vacdb,
     warm_up,
 )
 from superarm.policy import Policy
@@ -123,6 +125,7 @@ __all__ = [
     "neural_es",
     "neural_es_anytime",
     "neural_es_theory",
+    "neural_log_duel",
     "neural_log_ts_1",
     "neural_log_ts_1_theory",
     "neural_log_ts_2",
@@ -149,5 +152,6 @@ __all__ = [
     "types",
     "uniform",
     "uniform_duel",
+    "vacdb",
     "warm_up",
 ]

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 
 from superarm.choosers.best import Best
 from superarm.explorers.options import options_of
+from superarm.layers import LayerScores
 from superarm.precision import FLOAT, double
 from superarm.types import (
     Array,
@@ -113,7 +114,9 @@ class Policy:
         scores = self.explorer.scores(key_explore, beliefs, jnp.asarray(count))
         choice = self.chooser.choose(key_choose, scores, mask)
         decision = decide(contexts, scores, mask, choice)
-        return replace(decision, memo=beliefs.memo(decision.items)) if hasattr(beliefs, "memo") else decision
+        if not hasattr(beliefs, "memo"):
+            return decision
+        return replace(decision, memo=beliefs.memo(decision.items, mask))
 
     def scores(self, state: State, key: Array, contexts: Array, count: Array) -> Array:
         """(n,) the explorer's scores: the part of `select` that is always compiled."""
@@ -157,9 +160,9 @@ class Policy:
         return self.model.learn(state, key, self.width)
 
 
-def decide(contexts: Array, scores: Array | PairScores, mask: Array, choice: Choice) -> Decision:
+def decide(contexts: Array, scores: Any, mask: Array, choice: Choice) -> Decision:
     """Return the decision that takes `choice` among contexts (n, d) with scores (n,), or those of pairs."""
-    if isinstance(scores, PairScores):
+    if isinstance(scores, PairScores | LayerScores):
         scores = scores.mean
     items = jnp.asarray(choice.items, jnp.int32)  # oracles of users may answer in another type
     index = jnp.maximum(items, 0)

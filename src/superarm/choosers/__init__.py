@@ -2,6 +2,7 @@
 
 from superarm.choosers.best import Best
 from superarm.choosers.duel import Duel
+from superarm.choosers.layered_duel import LayeredDuel
 from superarm.choosers.subset import Subset
 
-__all__ = ["Best", "Duel", "Subset"]
+__all__ = ["Best", "Duel", "LayeredDuel", "Subset"]

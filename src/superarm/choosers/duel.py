@@ -43,7 +43,6 @@ class Duel:
 
     def choose(self, key: Array, scores: PairScores, mask: Array) -> Choice:
         """Return the two arms, the first in the first slot."""
-        key_first, key_second = jax.random.split(key)
         available = mask[:, None] & mask[None]
         apart = ~jnp.eye(mask.shape[0], dtype=bool)
         others = jnp.any(available & apart)
@@ -52,18 +51,11 @@ class Duel:
             "asymmetric": self._asymmetric,
             "optimistic": self._optimistic,
             "candidate": self._candidate,
-        }[self.strategy](key_first, scores, mask, allowed)
-        masked = jnp.where(allowed & ~jnp.isnan(values), values, -jnp.inf)
-        # Ties at random: a row that holds the best, then a column of it.
-        rows = jnp.max(masked, axis=1)
-        first = _random_best(key_first, rows, jnp.any(allowed, axis=1))
-        second = _random_best(key_second, masked[first], allowed[first])
-        feasible = jnp.any(allowed)
-        items = jnp.where(feasible, jnp.stack([first, second]), -1).astype(jnp.int32)
-        return Choice(items=items, mask=jnp.broadcast_to(feasible, (2,)), feasible=feasible)
+        }[self.strategy](key, scores, mask, allowed)
+        return best_pair(key, values, allowed)
 
     def _asymmetric(self, key: Array, scores: PairScores, mask: Array, allowed: Array) -> tuple[Array, Array]:
-        first = _random_best(key, jnp.where(mask, scores.mean, -jnp.inf), mask)
+        first = _random_best(jax.random.split(key)[0], scores.mean, mask)
         row = jnp.arange(mask.shape[0]) == first
         # bonus[j, first]: of the challenger j against the first arm.
         return scores.mean[None] + scores.bonus.T, allowed & row[:, None]
@@ -82,6 +74,20 @@ class Duel:
         # A single candidate that may not meet itself meets the arm that it differs most from.
         pairs = jnp.where(jnp.any(both), both, allowed & candidates[:, None])
         return scores.spread, pairs
+
+
+def best_pair(key: Array, values: Array, allowed: Array) -> Choice:
+    """The pair with the highest of values (n, n) where allowed (n, n).
+
+    Ties at random: a row that holds the best, then a column of it.
+    """
+    key_first, key_second = jax.random.split(key)
+    masked = jnp.where(allowed & ~jnp.isnan(values), values, -jnp.inf)
+    first = _random_best(key_first, jnp.max(masked, axis=1), jnp.any(allowed, axis=1))
+    second = _random_best(key_second, masked[first], allowed[first])
+    feasible = jnp.any(allowed)
+    items = jnp.where(feasible, jnp.stack([first, second]), -1).astype(jnp.int32)
+    return Choice(items=items, mask=jnp.broadcast_to(feasible, (2,)), feasible=feasible)
 
 
 def _random_best(key: Array, values: Array, allowed: Array) -> Array:

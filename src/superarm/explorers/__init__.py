@@ -2,7 +2,14 @@
 
 from superarm.explorers.ensemble import EnsembleSampling
 from superarm.explorers.greedy import EpsilonGreedy, Greedy, Uniform
-from superarm.explorers.pairs import PairColstim, PairEnsemble, PairThompson, PairUCB, PairUniform
+from superarm.explorers.pairs import (
+    PairColstim,
+    PairEnsemble,
+    PairLayers,
+    PairThompson,
+    PairUCB,
+    PairUniform,
+)
 from superarm.explorers.responses import Responses
 from superarm.explorers.thompson import Thompson
 from superarm.explorers.ucb import UCB
@@ -15,6 +22,7 @@ __all__ = [
     "Greedy",
     "PairColstim",
     "PairEnsemble",
+    "PairLayers",
     "PairThompson",
     "PairUCB",
     "PairUniform",

@@ -13,16 +13,16 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from superarm.layers import LayerScores
 from superarm.precision import FLOAT
 from superarm.types import Array, PairScores, pytree, static
+from superarm.widths.pairs import distances
 from superarm.widths.radius import Radius
 
 
 def pair_widths(beliefs: Any) -> Array:
     """(n, n) |phi_i - phi_j| in the norm of V^-1."""
-    covariance = beliefs.covariance().astype(FLOAT)
-    own = jnp.diagonal(covariance)
-    return jnp.sqrt(jnp.maximum(own[:, None] + own[None] - 2.0 * covariance, 0.0))
+    return distances(beliefs.covariance().astype(FLOAT))
 
 
 @pytree
@@ -65,6 +65,17 @@ class PairThompson:
             scale = 0.5 / jnp.sqrt(jnp.maximum(jnp.log(reach.shape[0] * rounds**2), 1e-12))
             spread = widths**2 * (1.0 + scale * normals)
         return PairScores(mean=beliefs.mean, reach=reach, bonus=reach * normals, spread=spread)
+
+
+@pytree
+@dataclass(frozen=True)
+class PairLayers:
+    """What the layers of a `Layered` model say: the chooser `LayeredDuel` goes down through them."""
+
+    def scores(self, key: Array, beliefs: Any, count: Array) -> LayerScores:
+        """All layers; nothing is random."""
+        layers: LayerScores = beliefs.layers
+        return layers
 
 
 @pytree

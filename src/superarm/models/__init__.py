@@ -6,6 +6,7 @@ from superarm.models.factory import glm, neural
 from superarm.models.fitting import Fitting
 from superarm.models.history import Memory
 from superarm.models.items import ItemBetas, ItemMeans
+from superarm.models.layered import Layered
 from superarm.models.linear import Linear
 from superarm.models.links import LINKS, Link
 from superarm.models.networks import network, perceptron
@@ -24,6 +25,7 @@ __all__ = [
     "Fitting",
     "ItemBetas",
     "ItemMeans",
+    "Layered",
     "Linear",
     "Link",
     "Memory",

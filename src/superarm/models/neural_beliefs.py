@@ -64,7 +64,7 @@ class NeuralBeliefs:
         """(n, n) g(x_i)'Z^-1 g(x_j)."""
         return self.whitened.covariance().astype(FLOAT)
 
-    def memo(self, items: Array) -> NeuralMemo:
+    def memo(self, items: Array, mask: Array) -> NeuralMemo:
         """What observing items (k,) can use again."""
         return NeuralMemo(self.whitened.take(jnp.maximum(items, 0)), self.stamp)
 

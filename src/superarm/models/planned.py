@@ -54,9 +54,9 @@ class PlannedBeliefs:
             lambda: rounded_counts(self.rounds, g_optimal_weights(self.contexts)[0]),
         )
 
-    def memo(self, items: Array) -> PlannedMemo:
-        """What observing items (k,) keeps."""
-        inner = self.beliefs.memo(items) if hasattr(self.beliefs, "memo") else ()
+    def memo(self, items: Array, mask: Array) -> PlannedMemo:
+        """What observing items (k,), chosen among the arms of the mask, keeps."""
+        inner = self.beliefs.memo(items, mask) if hasattr(self.beliefs, "memo") else ()
         return PlannedMemo(inner, self.plan())
 
     @property

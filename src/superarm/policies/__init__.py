@@ -22,10 +22,12 @@ from superarm.policies.hwang2023_doubling import cn_ts_doubling, cn_ucb_doubling
 from superarm.policies.linear import lin_ts, lin_ucb
 from superarm.policies.logistic import ecolog, glm_ucb, logistic_ts, logistic_ucb_1_original
 from superarm.policies.neural import neural_ts, neural_ucb
+from superarm.policies.neural_log_duel import neural_log_duel
 from superarm.policies.oh2026 import ndb_ts, ndb_ucb, nldb, nvldb, nvldb_theory
 from superarm.policies.sun2026 import evill, glm_es, glm_fpl, glm_tsl, lin_es, lin_phe, neural_es, neural_phe
 from superarm.policies.sun2026_anytime import glm_es_anytime, lin_es_anytime, neural_es_anytime
 from superarm.policies.sun2026_theory import glm_es_theory, neural_es_theory
+from superarm.policies.vacdb import vacdb
 from superarm.policies.warm_up import warm_up
 from superarm.policies.wen2015 import comb_lin_ts, comb_lin_ucb, comb_ts, comb_ucb1
 
@@ -67,6 +69,7 @@ __all__ = [
     "neural_es",
     "neural_es_anytime",
     "neural_es_theory",
+    "neural_log_duel",
     "neural_log_ts_1",
     "neural_log_ts_1_theory",
     "neural_log_ts_2",
@@ -83,5 +86,6 @@ __all__ = [
     "nvldb_theory",
     "uniform",
     "uniform_duel",
+    "vacdb",
     "warm_up",
 ]

@@ -32,17 +32,10 @@ from typing import Any
 import numpy as np
 
 from superarm import checks
-from superarm.explorers import UCB, Responses, Thompson
-from superarm.models import Coefficients, EffectiveDimension, neural, perceptron
-from superarm.policies.parts import chosen_by
+from superarm.policies.bae2026_recipe import LINEAR, NETWORK, Recipe, V, W
 from superarm.policy import Policy
-from superarm.precision import leaf
-from superarm.types import Explorer, Oracle
-from superarm.widths import Diagonal, EffectiveRadius, Full
+from superarm.types import Oracle
 from superarm.widths.bernstein import VARIANCE
-
-NETWORK, LINEAR = "network", "linear"
-V, W = "V", "W"
 
 
 def neural_log_ucb_1(
@@ -72,7 +65,7 @@ def neural_log_ucb_1(
     50
     """
     where = "neural_log_ucb_1"
-    recipe = _Recipe(where, NETWORK, V, nu, ridge, kappa, norm_bound, own=True)
+    recipe = Recipe(where, NETWORK, V, nu, ridge, kappa, norm_bound, own=True)
     return recipe.ucb(oracle, VARIANCE * np.sqrt(recipe.kappa), "logistic", units, training)
 
 
@@ -95,7 +88,7 @@ def neural_log_ucb_2(
     3
     """
     where = "neural_log_ucb_2"
-    recipe = _Recipe(where, NETWORK, W, nu, ridge, kappa, norm_bound, own=True)
+    recipe = Recipe(where, NETWORK, W, nu, ridge, kappa, norm_bound, own=True)
     return recipe.ucb(oracle, np.float64(1.0), None, units, training)
 
 
@@ -116,7 +109,7 @@ def neural_log_ts_1(
     'neural_log_ts_1'
     """
     where = "neural_log_ts_1"
-    recipe = _Recipe(where, NETWORK, V, nu, ridge, kappa, norm_bound, own=True)
+    recipe = Recipe(where, NETWORK, V, nu, ridge, kappa, norm_bound, own=True)
     return recipe.thompson(oracle, np.sqrt(recipe.kappa), units, training)
 
 
@@ -137,7 +130,7 @@ def neural_log_ts_2(
     'neural_log_ts_2'
     """
     where = "neural_log_ts_2"
-    recipe = _Recipe(where, NETWORK, W, nu, ridge, kappa, norm_bound, own=True)
+    recipe = Recipe(where, NETWORK, W, nu, ridge, kappa, norm_bound, own=True)
     return recipe.thompson(oracle, np.float64(1.0), units, training)
 
 
@@ -162,7 +155,7 @@ def ncbf_ucb(
     """
     where = "ncbf_ucb"
     share = 1.0 / checks.positive(where, "kappa", kappa)
-    recipe = _Recipe(where, NETWORK, V, nu, ridge, kappa, norm_bound, share=share)
+    recipe = Recipe(where, NETWORK, V, nu, ridge, kappa, norm_bound, share=share)
     return recipe.ucb(oracle, recipe.kappa, None, units, training)
 
 
@@ -184,7 +177,7 @@ def logistic_ucb_1(
     >>> superarm.logistic_ucb_1(kappa=50.0).learn_every
     50
     """
-    recipe = _Recipe("logistic_ucb_1", LINEAR, V, nu, ridge, kappa, norm_bound)
+    recipe = Recipe("logistic_ucb_1", LINEAR, V, nu, ridge, kappa, norm_bound)
     return recipe.ucb(oracle, VARIANCE * np.sqrt(recipe.kappa), "logistic", 0, training)
 
 
@@ -206,84 +199,5 @@ def ada_ofu_ecolog(
     >>> superarm.ada_ofu_ecolog().learn_every
     50
     """
-    recipe = _Recipe("ada_ofu_ecolog", LINEAR, W, nu, ridge, kappa, norm_bound)
+    recipe = Recipe("ada_ofu_ecolog", LINEAR, W, nu, ridge, kappa, norm_bound)
     return recipe.ucb(oracle, np.float64(1.0), None, 0, training)
-
-
-class _Recipe:
-    """What the presets share: see the table above."""
-
-    def __init__(
-        self,
-        where: str,
-        network: str,
-        matrix: str,
-        nu: float,
-        ridge: float,
-        kappa: float,
-        norm_bound: float,
-        *,
-        own: bool = False,
-        share: Any = VARIANCE,
-    ) -> None:
-        self.where, self.network, self.matrix, self.own = where, network, matrix, own
-        self.nu = checks.nonnegative(where, "nu", nu)
-        self.ridge = checks.positive(where, "ridge", ridge)
-        self.kappa = checks.positive(where, "kappa", kappa)
-        self.norm_bound = checks.positive(where, "norm_bound", norm_bound)
-        self.share = leaf(share)
-
-    def ucb(
-        self, oracle: Oracle | None, power: Any, link: str | None, units: int, training: dict[str, Any]
-    ) -> Policy:
-        """Return the optimistic policy; `power` is what multiplies beta, `link` where the bonus is added."""
-        explorer: Explorer = UCB(radius=self._radius(power), link=link)
-        if link is None and oracle is not None:
-            explorer = Responses(explorer, "logistic")
-        return self._policy(oracle, explorer, units, training)
-
-    def thompson(self, oracle: Oracle | None, power: Any, units: int, training: dict[str, Any]) -> Policy:
-        """Return the policy that draws; `power` is what multiplies beta."""
-        explorer: Explorer = Thompson(scale=self._radius(power), joint=False)
-        if oracle is not None:
-            explorer = Responses(explorer, "logistic")
-        return self._policy(oracle, explorer, units, training)
-
-    def _radius(self, power: Any) -> EffectiveRadius:
-        growth = 1.0 + self.norm_bound + self.norm_bound**2 if self.own else np.ones_like(self.norm_bound)
-        return EffectiveRadius(
-            nu=self.nu,
-            growth=leaf(growth),
-            ridge=self.ridge,
-            norm_bound=self.norm_bound,
-            scale=leaf(power),
-        )
-
-    def _policy(
-        self, oracle: Oracle | None, explorer: Explorer, units: int, training: dict[str, Any]
-    ) -> Policy:
-        settings = {"learning_rate": 0.01, "steps": 100, "learn_every": 50, **training}
-        names = ("learning_rate", "optimizer", "steps", "learn_every", "memory", "memory_size", "width")
-        for name in training:
-            checks.one_of(self.where, "a training option", name, names)
-        kind = checks.one_of(self.where, "width", settings.pop("width", "diagonal"), ("diagonal", "full"))
-        width = Diagonal() if kind == "diagonal" else Full()
-        model = neural(
-            Coefficients() if self.network == LINEAR else perceptron(width=units),
-            ridge=self.ridge if self.matrix == W else self.kappa * self.ridge,
-            row_scale=1.0,
-            loss="logistic",
-            penalty=2.0 * self.ridge,  # ours has a half in front
-            anchored=False,
-            reduction="mean",
-            weights="feedback" if self.matrix == W else "none",
-            dimension=EffectiveDimension(self.share, width),
-            **settings,
-        )
-        return Policy(
-            model=model,
-            width=width,
-            explorer=explorer,
-            chooser=chosen_by(self.where, oracle),
-            name=self.where,
-        )

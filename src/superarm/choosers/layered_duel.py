@@ -1,0 +1,36 @@
+"""Two arms by layers of estimates: VACDB's choice."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import jax.numpy as jnp
+
+from superarm.choosers.duel import best_pair
+from superarm.layers import LayerScores
+from superarm.types import Array, Choice, pytree
+
+
+@pytree
+@dataclass(frozen=True)
+class LayeredDuel:
+    """In the layer where the arms come to rest: the widest pair if it is there to be learned from.
+
+    Otherwise the pair with the highest sum of utilities and bonus, which may be an arm with itself. The paper
+    learns from any pair that is wide enough; we take the widest.
+    """
+
+    native: ClassVar[bool] = True
+    size: ClassVar[int] = 2
+
+    def check(self, num_arms: int) -> None:
+        """Accept any number of arms; a single one meets itself."""
+
+    def choose(self, key: Array, scores: LayerScores, mask: Array) -> Choice:
+        """Return the two arms."""
+        stop = scores.descend(mask)
+        utilities, widths = scores.utilities[stop.layer], scores.widths[stop.layer]
+        sums = utilities[:, None] + utilities[None] + scores.radius[stop.layer] * widths
+        values = jnp.where(stop.sure, sums, widths)
+        return best_pair(key, values, stop.alive[:, None] & stop.alive[None])

@@ -1,0 +1,215 @@
+"""Linear utilities in layers, learned from duels: the model of VACDB.
+
+Di, Jin, Wu, Zhao, Farnoud & Gu (2023), Variance-aware regret bounds for stochastic contextual dueling
+bandits, Algorithm 1. Layer l learns from the duels that were chosen to be learned from in it, z = x_1 - x_2
+with the preference o, each with a weight w that makes its width 2^-l:
+
+    w = 2^-l / |z|_{Sigma_l^-1},   Sigma_l = 4^-l I + sum w^2 z z'
+    0 = 4^-l kappa theta_l + sum w^2 (g(z'theta_l) - o) z
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from superarm.layers import LayerScores
+from superarm.models.coefficients import Coefficients
+from superarm.models.history import History, Memory
+from superarm.models.links import LINKS
+from superarm.models.newton import Newton
+from superarm.precision import FLOAT
+from superarm.types import Array, Event, Spec, State, Width, pytree, static
+from superarm.widths.pairs import distances
+
+STEEPEST = 0.25  # of the logistic link
+
+
+@pytree
+@dataclass(frozen=True)
+class LayeredRecord:
+    """history: z, o and 4^l w^2 of duels; layers: (C,) l of each; counts: (L,) duels; factor: of L widths."""
+
+    history: History
+    layers: Array
+    counts: Array
+    factor: Any
+
+
+@pytree
+@dataclass(frozen=True)
+class LayeredFit:
+    """theta: (L, d); radius: (L,) beta; counts: (L,) duels that it knows."""
+
+    theta: Array
+    radius: Array
+    counts: Array
+
+
+@pytree
+@dataclass(frozen=True)
+class LayerMemo:
+    """layer: () l = 1, ..., L in which a duel was to be learned from; 0 when it was not."""
+
+    layer: Array
+
+
+@pytree
+@dataclass(frozen=True)
+class LayeredBeliefs:
+    """What all layers say."""
+
+    layers: LayerScores
+
+    @property
+    def mean(self) -> Array:
+        """(n,) utilities of the first layer."""
+        return self.layers.mean
+
+    def memo(self, items: Array, mask: Array) -> LayerMemo:
+        """Return the layer in which the decision among the arms of the mask is learned from."""
+        stop = self.layers.descend(mask)
+        return LayerMemo(jnp.where(stop.sure, 0, stop.layer + 1).astype(jnp.int32))
+
+
+@pytree
+@dataclass(frozen=True)
+class Layered:
+    """Utilities x'theta_l in L layers; the preference follows the logistic law.
+
+    A fit costs as much as one of a generalized linear model for every layer that has learned since the last.
+
+    Args:
+        finest: alpha; L = ceil(log2(1 / alpha)).
+        kappa: the least slope of the link, and the penalty.
+        delta: the radius of equation 4.3 fails with this chance.
+        radius: beta, a constant; None for that of equation 4.3.
+        num_layers: L.
+        learn_every: decisions between fits.
+    """
+
+    finest: Array
+    kappa: Array
+    delta: Array
+    radius: Array | None
+    num_layers: int = static()
+    learn_every: int = static(default=1)
+
+    def check(self, spec: Spec, width: Width) -> None:
+        """Accept any size."""
+        width.check(jax.ShapeDtypeStruct((1, spec.dim), FLOAT), spec.capacity)
+
+    def init(self, key: Array, spec: Spec, width: Width) -> State:
+        """Return empty layers."""
+        like = jax.ShapeDtypeStruct((1, spec.dim), FLOAT)
+        duels = Spec(dim=spec.dim, num_arms=spec.num_arms, capacity=spec.capacity // 2, size=1)
+        history = Memory().init(duels, FLOAT)
+        none = jnp.zeros(self.num_layers, jnp.int64)
+        record = LayeredRecord(
+            history=history,
+            layers=jnp.zeros(history.feedback.shape[0], jnp.int32),
+            counts=none,
+            factor=jax.vmap(lambda power: width.init(like, 2.0**power, spec.capacity // 2))(self._powers),
+        )
+        theta = jnp.zeros((self.num_layers, spec.dim), FLOAT)
+        if self.radius is None:
+            radius = 0.5**self._powers * (1.0 + 1.0 / self.kappa)
+        else:
+            radius = jnp.full(self.num_layers, self.radius)
+        return State(record=record, fit=LayeredFit(theta, radius, none))
+
+    def beliefs(self, state: State, contexts: Array, width: Width) -> LayeredBeliefs:
+        """Return the utilities and the widths of all pairs, in every layer. O(L n d^2 + L n^2 d)."""
+
+        def widths(factor: Any) -> Array:
+            return distances(width.whiten(factor, contexts).covariance())
+
+        fit, measured = state.fit, jax.vmap(widths)(state.record.factor)
+        return LayeredBeliefs(LayerScores(fit.theta @ contexts.T, measured, fit.radius, self.finest))
+
+    def observe(self, state: State, key: Array, event: Event, width: Width) -> LayeredRecord:
+        """Return the record with the duel in its layer; one that was not to be learned from is not kept."""
+        record = state.record
+        difference = (event.features[0] - event.features[1])[None]
+        norms = jax.vmap(lambda factor: width.whiten(factor, difference).norms()[0])(record.factor)
+        precisions = 0.5**self._powers
+        if isinstance(event.memo, LayerMemo):
+            layer = event.memo.layer - 1
+        else:  # the first layer that has something to learn from the duel
+            wide = norms > precisions
+            layer = jnp.where(jnp.any(wide), jnp.argmax(wide), -1).astype(jnp.int32)
+        norm = norms[jnp.maximum(layer, 0)]
+        counts = jnp.all(event.observed) & (layer >= 0) & (norm > 0.0)
+        here = (self._indices == layer) & counts
+        weights = jnp.where(here, precisions / jnp.where(here, norms, 1.0), 0.0)
+
+        def absorb(factor: Any, weight: Array) -> Any:
+            return width.absorb(factor, width.whiten(factor, weight * difference), jnp.zeros(1, FLOAT))[0]
+
+        duel = Event(
+            items=event.items[:1],
+            features=difference,
+            feedback=event.feedback[:1],
+            observed=counts[None],
+        )
+        slots = record.layers.shape[0]
+        place = jnp.where(counts, record.history.seen, slots)  # out of bounds: dropped
+        weight = 1.0 / jnp.where(counts, norm, 1.0) ** 2  # 4^l w^2
+        return LayeredRecord(
+            history=Memory().add(record.history, key, duel, weight[None]),
+            layers=record.layers.at[place].set(layer, mode="drop"),
+            counts=record.counts + here.astype(jnp.int64),
+            factor=jax.vmap(absorb)(record.factor, weights),
+        )
+
+    def learn(self, state: State, key: Array, width: Width) -> LayeredFit:
+        """Return the estimates, and the radius, of the layers that have learned."""
+        record, fit = state.record, state.fit
+
+        def layer(one: tuple[Array, Array, Array, Array]) -> tuple[Array, Array]:
+            index, theta, radius, news = one
+            return jax.lax.cond(
+                news, lambda: self._fitted(record, index, theta, radius), lambda: (theta, radius)
+            )
+
+        news = record.counts != fit.counts
+        layers = (self._indices, fit.theta, fit.radius, news)
+        theta, radius = jax.lax.map(layer, layers)
+        return LayeredFit(theta, radius, record.counts)
+
+    def _fitted(self, record: LayeredRecord, index: Array, theta: Array, radius: Array) -> tuple[Array, Array]:
+        history = record.history
+        own = jnp.where(record.layers == index, history.counts, 0.0)
+        mine = History(history.contexts, history.feedback, own, history.seen, history.events)
+        newton = Newton(penalty=self.kappa, tolerance=jnp.asarray(1e-14, FLOAT))
+        used = Memory().used(history)
+        fitted = newton.fit(Coefficients(), theta, jnp.zeros_like(theta), mine, used, jax.random.key(0))
+        if self.radius is None:
+            return fitted.params, self._theory_radius(mine, index, fitted.params)
+        return fitted.params, radius
+
+    def _theory_radius(self, history: History, index: Array, theta: Array) -> Array:
+        """Equation 4.3, for the round to come."""
+        rounds = (history.events + 1).astype(FLOAT)
+        precision = 0.5 ** (index + 1).astype(FLOAT)
+        log_now = jnp.log(4.0 * rounds**2 * self.num_layers / self.delta)
+        log_next = jnp.log(4.0 * (rounds + 1.0) ** 2 * self.num_layers / self.delta)
+        errors = history.feedback - LINKS["logistic"].mean(history.contexts @ theta)
+        learned = precision**2 * jnp.sum(history.counts * errors**2)  # sum w^2 error^2
+        rough = 1.0 / precision < 64.0 * STEEPEST / self.kappa * jnp.sqrt(log_next)
+        variance = jnp.where(rough, jnp.sum(history.counts > 0.0).astype(FLOAT), learned)
+        root = jnp.sqrt((8.0 * variance + 18.0 * log_next) * log_now)
+        return precision * (16.0 / self.kappa * root + 6.0 / self.kappa * log_now + 2.0)
+
+    @property
+    def _indices(self) -> Array:
+        """(L,) 0, ..., L - 1."""
+        return jnp.arange(self.num_layers, dtype=jnp.int32)
+
+    @property
+    def _powers(self) -> Array:
+        """(L,) 1, ..., L."""
+        return (self._indices + 1).astype(FLOAT)
