@@ -7,6 +7,7 @@ normals. Every round both must hold the same utilities, features' widths and cho
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import jax
 import jax.numpy as jnp
@@ -17,7 +18,7 @@ import oh2026_reference as reference
 import superarm
 from superarm.choosers import Duel
 from superarm.environments import answer_duels, class_duels, duels, matrix_duels
-from superarm.explorers.pairs import pair_widths
+from superarm.explorers.pairs import PairEnsemble, pair_widths
 from superarm.models import Paired, Preferences, neural, perceptron
 from superarm.types import Event, PairScores, Spec
 
@@ -338,6 +339,32 @@ def test_separable_preferences_give_a_finite_fit():
     assert np.isfinite(np.asarray(state.fit.params)).all()
     decision = policy.select(state, jax.random.key(1), features, 200)
     assert bool(decision.healthy)
+
+
+@pytest.mark.parametrize("policy", [superarm.max_inp(), superarm.vacdb(10, radius=1.0)], ids=lambda one: one.name)
+def test_preferences_are_shares_of_one(policy):
+    """Others raise, or do not count in compiled code; a draw is half a win for each."""
+    with jax.enable_x64(True):
+        state = policy.init(jax.random.key(0), Spec(dim=2, num_arms=2, capacity=8))
+
+        def recorded(observe, feedback):
+            event = Event(np.array([0, 1]), np.eye(2), np.array(feedback), np.array([True, True]))
+            return int(observe(state, jax.random.key(0), event).record.history.seen)
+
+        compiled = jax.jit(policy.observe)
+        for bad in ([2.0, -1.0], [1.0, 1.0], [np.nan, 0.0]):
+            with pytest.raises(ValueError, match=r"must be two numbers in \[0, 1\] that add up to 1"):
+                recorded(policy.observe, bad)
+            assert recorded(compiled, bad) == 0
+        assert recorded(policy.observe, [0.5, 0.5]) == recorded(compiled, [1.0, 0.0]) == 1
+
+
+def test_an_ensembles_reach_is_the_deviation_of_its_members_differences():
+    with jax.enable_x64(True):
+        members = jax.random.normal(jax.random.key(0), (7, 4))
+        scores = PairEnsemble().scores(jax.random.key(1), SimpleNamespace(members=members), jnp.zeros((), int))
+    gaps = np.asarray(members)[:, :, None] - np.asarray(members)[:, None]
+    np.testing.assert_allclose(scores.reach, gaps.std(axis=0), atol=1e-7)
 
 
 @pytest.mark.parametrize(

@@ -90,8 +90,8 @@ class PairEnsemble:
         """What is said of all pairs."""
         members = beliefs.members
         first, second = members[jax.random.randint(key, (2,), 0, members.shape[0])]
-        gaps = members[:, :, None] - members[:, None, :]
-        reach = jnp.std(gaps, axis=0)
+        apart = members - jnp.mean(members, axis=0, keepdims=True)
+        reach = distances(apart.T @ apart / members.shape[0])  # the deviation of differences over members
         bonus = jnp.broadcast_to((second - first)[:, None], reach.shape)
         return PairScores(mean=first, reach=reach, bonus=bonus, spread=reach)
 

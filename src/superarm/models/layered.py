@@ -21,6 +21,7 @@ from superarm.models.coefficients import Coefficients
 from superarm.models.history import History, Memory
 from superarm.models.links import LINKS
 from superarm.models.newton import Newton
+from superarm.models.preferences import preference_of
 from superarm.precision import FLOAT
 from superarm.types import Array, Event, Spec, State, Width, pytree, static
 from superarm.widths.pairs import distances
@@ -142,7 +143,8 @@ class Layered:
             wide = norms > precisions
             layer = jnp.where(jnp.any(wide), jnp.argmax(wide), -1).astype(jnp.int32)
         norm = norms[jnp.maximum(layer, 0)]
-        counts = jnp.all(event.observed) & (layer >= 0) & (norm > 0.0)
+        outcome, known = preference_of(event)
+        counts = known & (layer >= 0) & (norm > 0.0)
         here = (self._indices == layer) & counts
         weights = jnp.where(here, precisions / jnp.where(here, norms, 1.0), 0.0)
 
@@ -152,7 +154,7 @@ class Layered:
         duel = Event(
             items=event.items[:1],
             features=difference,
-            feedback=event.feedback[:1],
+            feedback=outcome[None],
             observed=counts[None],
         )
         slots = record.layers.shape[0]

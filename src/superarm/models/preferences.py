@@ -13,11 +13,27 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 
 from superarm.models.coefficients import Coefficients
 from superarm.models.paired import Paired
 from superarm.types import Array, Beliefs, Event, Model, Spec, State, Width, pytree
+
+
+def preference_of(event: Event) -> tuple[Array, Array]:
+    """() how much the first arm is preferred, in [0, 1], and () whether that is known.
+
+    It is not when a side was not observed, or when the two sides do not lie in [0, 1] and add up to 1; outside
+    of compiled code the latter raises ValueError, before anything is recorded. 1/2 each is a draw.
+    """
+    first, second = event.feedback
+    valid = (first >= 0.0) & (first <= 1.0) & (jnp.abs(first + second - 1.0) <= 1e-6)
+    known = jnp.all(event.observed)
+    if not isinstance(known & valid, jax.core.Tracer) and bool(known & ~valid):
+        must = "the feedback of a duel must be two numbers in [0, 1] that add up to 1"
+        raise ValueError(f"preferences: {must}, got {float(first):g} and {float(second):g}")
+    return first, known & valid
 
 
 @pytree
@@ -52,14 +68,15 @@ class Preferences:
         return single.beliefs(state, contexts, width)
 
     def observe(self, state: State, key: Array, event: Event, width: Width | None) -> Any:
-        """Return the record with the preference; it counts when both sides were observed."""
+        """Return the record with the preference, if it is known."""
         first, second = event.features
         features = first - second if self._network is None else jnp.concatenate([first, second])
+        outcome, known = preference_of(event)
         preference = Event(
             items=event.items[:1],
             features=features[None],
-            feedback=event.feedback[:1],
-            observed=jnp.all(event.observed)[None],
+            feedback=outcome[None],
+            observed=known[None],
             variance=event.variance if isinstance(event.variance, tuple) else event.variance[:1],
         )
         return self.model.observe(state, key, preference, width)
