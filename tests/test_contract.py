@@ -291,6 +291,9 @@ ALIKE = {
     "lin_phe",
     "neural_es_theory",
     "neural_phe",
+    "cn_ts",
+    "logistic_ts",
+    "neural_ts",
 }
 
 
@@ -424,7 +427,7 @@ SLOW_STEPS = {"cn_ucb", "neural_ucb", "neural_ts", "ncbf_ucb", "neural_log_ucb_1
 }
 
 
-@pytest.mark.parametrize("name", sorted(set(ROWS) - SLOW_STEPS))
+@pytest.mark.parametrize("name", rows_of(sorted(set(ROWS) - SLOW_STEPS)))
 def test_works_step_by_step_with_64_bit_numbers_off(name):
     """As a user may call it, without compiling."""
     policy = ROWS[name].build()

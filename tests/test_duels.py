@@ -341,7 +341,9 @@ def test_separable_preferences_give_a_finite_fit():
     assert bool(decision.healthy)
 
 
-@pytest.mark.parametrize("policy", [superarm.max_inp(), superarm.vacdb(10, radius=1.0)], ids=lambda one: one.name)
+@pytest.mark.parametrize(
+    "policy", [superarm.max_inp(), superarm.vacdb(10, radius=1.0)], ids=lambda one: one.name
+)
 def test_preferences_are_shares_of_one(policy):
     """Others raise, or do not count in compiled code; a draw is half a win for each."""
     with jax.enable_x64(True):
@@ -362,7 +364,9 @@ def test_preferences_are_shares_of_one(policy):
 def test_an_ensembles_reach_is_the_deviation_of_its_members_differences():
     with jax.enable_x64(True):
         members = jax.random.normal(jax.random.key(0), (7, 4))
-        scores = PairEnsemble().scores(jax.random.key(1), SimpleNamespace(members=members), jnp.zeros((), int))
+        scores = PairEnsemble().scores(
+            jax.random.key(1), SimpleNamespace(members=members), jnp.zeros((), int)
+        )
     gaps = np.asarray(members)[:, :, None] - np.asarray(members)[:, None]
     np.testing.assert_allclose(scores.reach, gaps.std(axis=0), atol=1e-7)
 

@@ -544,7 +544,13 @@ WORLDS = {
 }
 
 
-@pytest.mark.parametrize("name", WORLDS)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[pytest.mark.full] if name in ("document", "position") else [])
+        for name in WORLDS
+    ],
+)
 def test_learning_beats_chance_and_regret_is_never_negative(name):
     environment, policies = WORLDS[name]
     learner, chance = policies(environment.oracle)

@@ -388,6 +388,7 @@ def test_cn_ucb_with_doubling():
     agree_in_run(policy, run)
 
 
+@pytest.mark.full
 def test_cn_ts_with_doubling():
     rate = 0.003
 

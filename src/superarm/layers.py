@@ -76,7 +76,10 @@ class LayerScores:
             best = jnp.max(jnp.where(stop.alive, utilities, -jnp.inf))
             left = stop.alive & (utilities >= best - precision * radius)
             here = Stop(index, jnp.where(rests, stop.alive, left), sure)
-            return (jax.tree.map(lambda old, new: jnp.where(stopped, old, new), stop, here), stopped | rests), None
+            return (
+                jax.tree.map(lambda old, new: jnp.where(stopped, old, new), stop, here),
+                stopped | rests,
+            ), None
 
         first = Stop(jnp.zeros((), jnp.int32), mask, jnp.zeros((), bool))
         return jax.lax.scan(layer, (first, jnp.zeros((), bool)), layers)[0][0]

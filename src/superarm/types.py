@@ -267,8 +267,8 @@ class Model(Protocol):
     def init(self, key: Array, spec: Spec, width: Any) -> State:
         """Return the state before any observation."""
 
-    def beliefs(self, state: State, contexts: Array, width: Any) -> Beliefs:
-        """Return what is believed of contexts (n, d)."""
+    def beliefs(self, state: State, contexts: Array, width: Any) -> Any:
+        """Return what is believed of contexts (n, d): `Beliefs`, or what its own explorer reads."""
 
     def observe(self, state: State, key: Array, event: Event, width: Any) -> Any:
         """Return the record with the event taken in."""

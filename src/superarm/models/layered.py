@@ -182,7 +182,9 @@ class Layered:
         theta, radius = jax.lax.map(layer, layers)
         return LayeredFit(theta, radius, record.counts)
 
-    def _fitted(self, record: LayeredRecord, index: Array, theta: Array, radius: Array) -> tuple[Array, Array]:
+    def _fitted(
+        self, record: LayeredRecord, index: Array, theta: Array, radius: Array
+    ) -> tuple[Array, Array]:
         history = record.history
         own = jnp.where(record.layers == index, history.counts, 0.0)
         mine = History(history.contexts, history.feedback, own, history.seen, history.events)

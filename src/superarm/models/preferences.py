@@ -24,8 +24,8 @@ from superarm.types import Array, Beliefs, Event, Model, Spec, State, Width, pyt
 def preference_of(event: Event) -> tuple[Array, Array]:
     """() how much the first arm is preferred, in [0, 1], and () whether that is known.
 
-    It is not when a side was not observed, or when the two sides do not lie in [0, 1] and add up to 1; outside
-    of compiled code the latter raises ValueError, before anything is recorded. 1/2 each is a draw.
+    It is not when a side was not observed, or when the two sides do not lie in [0, 1] and add up to 1. The
+    latter raises ValueError outside of compiled code, before anything is recorded. 1/2 each is a draw.
     """
     first, second = event.feedback
     valid = (first >= 0.0) & (first <= 1.0) & (jnp.abs(first + second - 1.0) <= 1e-6)

@@ -38,6 +38,7 @@ class Recipe:
         own: bool = False,
         share: Any = VARIANCE,
     ) -> None:
+        """Check the arguments of a preset; `own` is for the growth of NeuralLog, `share` is c."""
         self.where, self.network, self.matrix, self.own = where, network, matrix, own
         self.nu = checks.nonnegative(where, "nu", nu)
         self.ridge = checks.positive(where, "ridge", ridge)
@@ -81,9 +82,7 @@ class Recipe:
             scale=leaf(power),
         )
 
-    def _policy(
-        self, chooser: Chooser, explorer: Explorer, network: Any, training: dict[str, Any]
-    ) -> Policy:
+    def _policy(self, chooser: Chooser, explorer: Explorer, network: Any, training: dict[str, Any]) -> Policy:
         settings = {"learning_rate": 0.01, "steps": 100, "learn_every": 50, **training}
         names = ("learning_rate", "optimizer", "steps", "learn_every", "memory", "memory_size", "width")
         for name in training:

@@ -32,6 +32,7 @@ def shallow_model(
     ridge: float = 1.0,
     least_deviation: float | None = 0.1,
     link: str = "logistic",
+    rows: str = "last-layer",
     **fitting: Any,
 ) -> Neural:
     """The model of the paper's figures (appendix E.2): u(x) = theta'phi(x), all trained by Adam.
@@ -47,6 +48,8 @@ def shallow_model(
         ridge: lambda, of the penalty and of the Gram matrix.
         least_deviation: epsilon; None to count all preferences alike.
         link: "logistic" or "probit".
+        rows: what the Gram matrix is made of: features of the "last-layer", or the "gradient" in all
+            parameters, which costs O(t p^2 + p^3) a fit.
         fitting: others of `superarm.neural`, such as learn_every, steps, batch, memory, learning_rate.
     """
     where = "shallow_model"
@@ -64,7 +67,8 @@ def shallow_model(
         "refresh": True,
         "least_deviation": least_deviation,
     }
-    return replace(neural(Paired(network), **{**settings, **fitting}), rows="last-layer")
+    kind = checks.one_of(where, "rows", rows, ("last-layer", "gradient"))
+    return replace(neural(Paired(network), **{**settings, **fitting}), rows=kind)
 
 
 def nvldb(
