@@ -312,8 +312,8 @@ def copied(weights: Weights) -> Weights:
 
 
 def factor(weights: Weights, form: str) -> float:
-    """sqrt(m) in "theory", 1 in "figure"."""
-    if form not in ("figure", "theory"):
+    """sqrt(m) in "theory", 1 in the others."""
+    if form not in ("figure", "linear", "theory"):
         raise ValueError(f"unknown form {form}")
     return math.sqrt(weights[0].shape[0]) if form == "theory" else 1.0
 
@@ -321,14 +321,15 @@ def factor(weights: Weights, form: str) -> float:
 def layer_inputs(weights: Weights, x: np.ndarray, form: str = "figure") -> list[np.ndarray]:
     """[x, relu(W_1 x), ..., phi(x)]: the input of each matrix, theta's being phi.
 
-    figure    phi = W_L relu(W_{L-1} ... relu(W_1 x)): the feature layer has no relu (appendix E.2)
+    figure    phi = relu(W_L ... relu(W_1 x)): what a perceptron's last layer is given (appendix E.2)
+    linear    phi = W_L relu(W_{L-1} ... relu(W_1 x)): a feature layer without relu
     theory    phi = sqrt(m) relu(W_L ... relu(W_1 x)) (equation 2)
     """
     inputs = [np.asarray(x, float)]
     for W in weights[:-2]:
         inputs.append(np.maximum(W @ inputs[-1], 0.0))
     last = weights[-2] @ inputs[-1]
-    if form == "theory":
+    if form != "linear":
         last = np.maximum(last, 0.0)
     inputs.append(factor(weights, form) * last)
     return inputs
@@ -349,7 +350,7 @@ def network_gradient(weights: Weights, x: np.ndarray, form: str = "figure") -> W
     inputs = layer_inputs(weights, x, form)
     gradient = [inputs[-1][None, :]]  # of theta
     delta = factor(weights, form) * weights[-1][0]
-    if form == "theory":
+    if form != "linear":
         delta = delta * (inputs[-1] > 0)
     for layer in range(len(weights) - 2, -1, -1):
         gradient.append(np.outer(delta, inputs[layer]))
@@ -509,8 +510,8 @@ class LinearDuelLoss:
 # --------------------------------------------------------------------------------------------- NVLDB and NLDB
 
 
-class FigureNVLDB:
-    """NVLDB as in the experiments (appendix E.2); NLDB with variance_aware=False.
+class RebuiltNVLDB:
+    """NVLDB with V rebuilt; NLDB with variance_aware=False.
 
     Every round: the zeta of the loss, of all duels, by the network before the fit; n steps of Adam on all
     duels from the current weights; V rebuilt with features and zeta of the network after the fit.
@@ -566,11 +567,11 @@ class FigureNVLDB:
         return u, phi, self.V.copy()
 
 
-class TheoryNVLDB(FigureNVLDB):
-    """Algorithm 1: zeta_i and Delta phi_i of a duel are those of the network that chose it, and are kept.
+class FigureNVLDB(RebuiltNVLDB):
+    """NVLDB as in the experiments: zeta_i and Delta phi_i are those of the network that chose, and are kept.
 
-    Round t: zeta_t by the network before the fit; V += Delta phi Delta phi' / zeta_t^2; every `every` rounds
-    n steps of Adam on all duels with the kept zeta, then theta alone to the optimum (line 10).
+    Round t: zeta_t by the network before the fit; V += Delta phi Delta phi' / zeta_t^2 (equation 6); every
+    `every` rounds n steps of Adam on all duels with the kept zeta.
     """
 
     def __init__(self, start: Weights, *, every: int = 1, **settings):
@@ -589,9 +590,15 @@ class TheoryNVLDB(FigureNVLDB):
             self.fit()
 
     def fit(self) -> None:
-        loss = self.loss(self.kept)
-        self.weights = loss.adam(self.weights, eta=self.eta, steps=self.steps)
-        self.weights[-1] = loss.best_theta(self.weights)[None, :]
+        self.weights = self.loss(self.kept).adam(self.weights, eta=self.eta, steps=self.steps)
+
+
+class TheoryNVLDB(FigureNVLDB):
+    """Algorithm 1: the same, and theta alone to the optimum after every fit (line 10)."""
+
+    def fit(self) -> None:
+        super().fit()
+        self.weights[-1] = self.loss(self.kept).best_theta(self.weights)[None, :]
 
 
 # ------------------------------------------------------------------ linear duels: MaxInP, MaxPairUCB, CoLSTIM

@@ -71,13 +71,15 @@ def test_neural_log_duel_is_its_transcription(strategy, variances):
             pair = np.concatenate([arms[chosen[0]], arms[chosen[1]]])
             gap = 4.0 * (arms[chosen[0]][0] ** 2 - arms[chosen[1]][0] ** 2)
             won = float(rng.uniform() < 1.0 / (1.0 + np.exp(-gap)))
-            X, r = np.vstack([X, pair]), np.append(r, won)
-            G = np.vstack([G, g[chosen[0]] - g[chosen[1]]])
-            variance = np.append(variance, bae.sigmoid_slope(f[chosen[0]] - f[chosen[1]]))
+            if chosen[0] != chosen[1]:  # an arm against itself says nothing
+                X, r = np.vstack([X, pair]), np.append(r, won)
+                G = np.vstack([G, g[chosen[0]] - g[chosen[1]]])
+                variance = np.append(variance, bae.sigmoid_slope(f[chosen[0]] - f[chosen[1]]))
             event = Event(decision.items, decision.features, jnp.array([won, 1.0 - won]), decision.mask)
             state = observe(state, key, event)
             if (count + 1) % 5 == 0:
                 state = replace(state, fit=learn(state, key))
+                assert len(r)
                 weights = bae.descend(Difference(), weights, X, r, lam=lam, steps=10, lr=0.01)
 
 

@@ -156,7 +156,7 @@ def test_links_and_zeta(name):
     assert ref.zeta2(1.0, 0.7, name) == pytest.approx(0.49)
 
 
-@pytest.mark.parametrize("form", ["figure", "theory"])
+@pytest.mark.parametrize("form", ["figure", "linear", "theory"])
 @pytest.mark.parametrize("link", ["logistic", "probit"])
 def test_gradients_agree_with_differences(form, link):
     rng = np.random.default_rng(3)
@@ -165,7 +165,11 @@ def test_gradients_agree_with_differences(form, link):
     assert ref.network(weights, x, form) == pytest.approx(weights[-1][0] @ ref.features(weights, x, form))
     W1, W2, W3, _ = weights
     hidden = np.maximum(W2 @ np.maximum(W1 @ x, 0), 0)
-    phi = W3 @ hidden if form == "figure" else 2 * np.maximum(W3 @ hidden, 0)
+    phi = {
+        "figure": np.maximum(W3 @ hidden, 0),
+        "linear": W3 @ hidden,
+        "theory": 2 * np.maximum(W3 @ hidden, 0),
+    }[form]
     np.testing.assert_allclose(ref.features(weights, x, form), phi)
     expected = slopes(lambda w: ref.network(unflat(w, weights), x, form), flat(weights))
     np.testing.assert_allclose(flat(ref.network_gradient(weights, x, form)), expected, atol=1e-8)
@@ -210,7 +214,7 @@ def play(agent, rng, rounds=4):
 def test_figure_preset_rebuilds_with_the_new_network():
     rng = np.random.default_rng(6)
     weights = start(rng)
-    agent = ref.FigureNVLDB(weights, penalty=0.8, steps=3)
+    agent = ref.RebuiltNVLDB(weights, penalty=0.8, steps=3)
     seen = play(agent, rng)
     arms = sphere(rng, 4, 3)
     u, phi, V = agent.scores(arms)
@@ -222,7 +226,7 @@ def test_figure_preset_rebuilds_with_the_new_network():
         expected += np.outer(z, z) / max(math.sqrt(g * (1 - g)), 0.1) ** 2
     np.testing.assert_allclose(V, expected)
     np.testing.assert_array_equal(agent.theta_0, weights[-1])
-    before = ref.FigureNVLDB(weights, penalty=0.8, steps=3)
+    before = ref.RebuiltNVLDB(weights, penalty=0.8, steps=3)
     for duel in seen[:-1]:
         before.observe(*duel)
     zetas = [ref.zeta2(ref.difference(before.weights, duel), 0.1) for duel in seen]
@@ -234,7 +238,7 @@ def test_figure_preset_rebuilds_with_the_new_network():
 
 def test_without_variance_the_weights_are_one():
     rng = np.random.default_rng(7)
-    for kind in (ref.FigureNVLDB, ref.TheoryNVLDB):
+    for kind in (ref.RebuiltNVLDB, ref.TheoryNVLDB):
         weights = start(rng)
         state = rng.bit_generator.state
         agnostic = kind(weights, steps=2, variance_aware=False)

@@ -54,6 +54,8 @@ class Fitting:
         anchored: the penalty pulls to the first parameters; otherwise to 0.
         reduction: "sum" or "mean".
         penalized: "all" parameters, or those of the "last" layer of a perceptron.
+        block: most rows per block of a full batch, None for the default. Small ones leave out more of what is
+            empty, large ones have less to do around them.
     """
 
     learning_rate: Any
@@ -67,6 +69,7 @@ class Fitting:
     anchored: bool = static(default=True)
     reduction: str = static(default="sum")
     penalized: str = static(default="all")
+    block: int | None = static(default=None)
 
     def fit(
         self, network: Scorer, start: Any, first: Any, history: History, used: Array, key: Array
@@ -152,7 +155,7 @@ class _Objective:
     def whole(self, params: Any) -> tuple[Array, Any]:
         """() the objective and its gradient, over the blocks in use."""
         slots = self.history.feedback.shape[0]
-        blocks = -(-slots // BLOCK)
+        blocks = -(-slots // (self.fitting.block or BLOCK))
         size = -(-slots // blocks)
         if blocks == 1:
             return self._finish(params, self._losses(params, *self._slots))

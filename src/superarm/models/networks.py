@@ -20,7 +20,7 @@ from superarm.widths.rows import LayerRows, Rows
 
 Pull = Callable[[Array], Any]
 INPUTS = -1  # features: as many as there are inputs
-PARAMETRIZATIONS = ("standard", "ntk", "gaussian")
+PARAMETRIZATIONS = ("standard", "ntk", "gaussian", "shallow")
 
 
 class Scorer(Protocol):
@@ -61,10 +61,12 @@ class Perceptron:
     "ntk": f times sqrt(m), inputs doubled to [x; x] / sqrt(2), hidden W = blockdiag(V, V) with entries
     N(0, 4 / m) and last layer (w, -w) with entries N(0, 2 / m), so that f = 0 at the start (hwang2023,
     section 3.1). "standard": entries uniform in +-1 / sqrt(fan-in), the usual default of today's libraries.
-    "gaussian": standard normal entries (NDB, Verma et al., 2024).
+    "gaussian": standard normal entries (NDB, Verma et al., 2024). "shallow": f = theta'phi with features
+    phi = sqrt(m) relu(W_L ...), entries N(0, 4 / m), of W_L N(0, 2 / m) and of theta N(0, 1 / D) (oh2026,
+    equations 2 and 3, without its symmetry, by which phi = 0 for good).
     The parameters are a tuple of matrices (out, in); with biases every layer has one input more, equal to 1.
     With features D > 0 the last hidden layer has D units, as many as there are inputs for D = INPUTS, and no
-    relu: f(x) = theta'phi(x), phi in R^D (oh2026).
+    relu but in "shallow": f(x) = theta'phi(x), phi in R^D (oh2026).
     """
 
     width: int = static(default=100)  # m
@@ -81,8 +83,8 @@ class Perceptron:
 
     @property
     def speed(self) -> float:
-        """1 / m in "ntk", where the function moves m times as fast as the parameters."""
-        return 1.0 / self.width if self.parametrization == "ntk" else 1.0
+        """1 / m where f has sqrt(m) in front: the function moves m times as fast as the parameters."""
+        return 1.0 / self.width if self.parametrization in ("ntk", "shallow") else 1.0
 
     def check(self, dim: int) -> None:
         """Accept any dimension."""
@@ -145,11 +147,12 @@ class Perceptron:
 
     def _bends(self, layer: int) -> bool:
         """Whether a relu follows the layer."""
-        return layer < self.depth - (2 if self.features else 1)
+        linear = self.features and self.parametrization != "shallow"
+        return layer < self.depth - (2 if linear else 1)
 
     @property
     def _output_scale(self) -> float:
-        return math.sqrt(self.width) if self.parametrization == "ntk" else 1.0
+        return math.sqrt(self.width) if self.parametrization in ("ntk", "shallow") else 1.0
 
     def _forward(self, params: tuple[Array, ...], contexts: Array) -> tuple[Array, list[Array]]:
         """(n,) scores, and the inputs of every layer."""
@@ -203,6 +206,12 @@ class Perceptron:
                 jax.random.normal(one, (outputs, inputs + extra), self.dtype)
                 for one, inputs, outputs in zip(keys, sizes[:-1], sizes[1:], strict=True)
             )
+        if self.parametrization == "shallow":
+            variances = [4.0 / self.width] * (self.depth - 2) + [2.0 / self.width, 1.0 / sizes[-2]]
+            return tuple(
+                self._normals(one, (outputs, inputs + extra), variance)
+                for one, inputs, outputs, variance in zip(keys, sizes[:-1], sizes[1:], variances, strict=True)
+            )
         return tuple(
             jax.random.uniform(one, (outputs, inputs + extra), self.dtype, -1.0, 1.0)
             / jnp.sqrt(jnp.asarray(inputs, self.dtype))
@@ -230,11 +239,12 @@ def perceptron(
         width: m; even with "ntk", whose start is symmetric.
         depth: L >= 2, hidden layers and the output together.
         parametrization: "standard", as in the papers' experiments; "ntk", as in their theorems; "gaussian",
-            like "standard" from standard normal entries.
+            like "standard" from standard normal entries; "shallow", as in oh2026's theorems.
         biases: give every layer a bias. The papers have none.
         precision: "float32" or "float64".
-        features: units of the last hidden layer, which then has no relu: f(x) = theta'phi(x) with phi in R^D,
-            for widths over the last layer; INPUTS (-1) for as many as there are inputs. Not with "ntk".
+        features: units D of the last hidden layer, which then has no relu but in "shallow":
+            f(x) = theta'phi(x) with phi in R^D, for widths over the last layer; INPUTS (-1) for as many as
+            there are inputs. Not with "ntk".
 
     >>> perceptron(width=20, depth=3).depth
     3

@@ -68,7 +68,11 @@ class Preferences:
         return single.beliefs(state, contexts, width)
 
     def observe(self, state: State, key: Array, event: Event, width: Width | None) -> Any:
-        """Return the record with the preference, if it is known."""
+        """Return the record with the preference, if it is known.
+
+        Of two equal contexts it says nothing of utilities, and fits need not carry it along: most duels of a
+        policy that has learned are of an arm with itself.
+        """
         first, second = event.features
         features = first - second if self._network is None else jnp.concatenate([first, second])
         outcome, known = preference_of(event)
@@ -76,7 +80,7 @@ class Preferences:
             items=event.items[:1],
             features=features[None],
             feedback=outcome[None],
-            observed=known[None],
+            observed=(known & jnp.any(first != second))[None],
             variance=event.variance if isinstance(event.variance, tuple) else event.variance[:1],
         )
         return self.model.observe(state, key, preference, width)

@@ -22,39 +22,53 @@ from superarm.widths import Diagonal, Full, Radius
 from superarm.widths.gram import Gram
 
 RULES = ("ucb", "ts")
+BLOCK = 128  # rows per block of a fit: a policy that has learned duels an arm with itself, and few rows come
 
 
 def shallow_model(
     *,
     units: int = 32,
     hidden: int = 2,
-    features: int = INPUTS,
+    features: int | None = None,
     ridge: float = 1.0,
     least_deviation: float | None = 0.1,
     link: str = "logistic",
     rows: str = "last-layer",
+    parametrization: str = "standard",
     **fitting: Any,
 ) -> Neural:
     """The model of the paper's figures (appendix E.2): u(x) = theta'phi(x), all trained by Adam.
 
-    Two hidden layers of 32 with relu, a feature layer of as many units as there are inputs, without; 20 Adam
-    steps of 0.01 every round on the summed, weighted loss of all preferences, with the penalty on theta
-    alone; the Gram matrix of the features rebuilt every round.
+    Two hidden layers of 32 with relu, the second of which is phi; 20 Adam steps of 0.01 every round on the
+    summed, weighted loss of all preferences, with the penalty on theta alone; the Gram matrix grows by the
+    features that a duel had when it was recorded (equation 6).
+
+    Appendix E.2 says that the Gram matrix is set back to its start every round. Rebuilt from the features of
+    now (`refresh=True`), it grows with them, all widths fall below the differences of utilities within some
+    ten duels, and from then on an arm meets itself and nothing is learned.
 
     Args:
         units: m.
         hidden: layers with relu.
-        features: D; INPUTS (-1) for as many as there are inputs.
+        features: D, of a linear layer between the hidden ones and theta; INPUTS (-1) for as many as there are
+            inputs, None for no such layer.
         ridge: lambda, of the penalty and of the Gram matrix.
         least_deviation: epsilon; None to count all preferences alike.
         link: "logistic" or "probit".
         rows: what the Gram matrix is made of: features of the "last-layer", or the "gradient" in all
-            parameters, which costs O(t p^2 + p^3) a fit.
+            parameters, which costs O(p^2) an observation.
+        parametrization: "standard", or "shallow" for that of the theorems; see `perceptron`.
         fitting: others of `superarm.neural`, such as learn_every, steps, batch, memory, learning_rate.
     """
     where = "shallow_model"
     checks.one_of(where, "link", link, ("logistic", "probit"))
-    network = perceptron(width=units, depth=hidden + 2, features=features)
+    layers = checks.count(where, "hidden", hidden)
+    network = perceptron(
+        width=units,
+        depth=layers + (1 if features is None else 2),
+        features=features,
+        parametrization=parametrization,
+    )
     settings: dict[str, Any] = {
         "loss": link,
         "ridge": ridge,
@@ -64,11 +78,11 @@ def shallow_model(
         "optimizer": "adam",
         "learning_rate": 0.01,
         "steps": 20,
-        "refresh": True,
         "least_deviation": least_deviation,
     }
     kind = checks.one_of(where, "rows", rows, ("last-layer", "gradient"))
-    return replace(neural(Paired(network), **{**settings, **fitting}), rows=kind)
+    model = neural(Paired(network), **{**settings, **fitting})
+    return replace(model, rows=kind, fitting=replace(model.fitting, block=BLOCK))
 
 
 def nvldb(
@@ -131,10 +145,10 @@ def nvldb_theory(
     self_duels: bool = True,
     **settings: Any,
 ) -> Policy:
-    """NVLDB as Algorithm 1 writes it: theta is brought to the optimum after every fit, V grows by one row.
+    """NVLDB as Algorithm 1 writes it: features of equation 2, theta at the optimum after every fit.
 
-    A preference has the weight 1 / zeta^2 that the fit in force says when it is recorded, in the loss and in
-    V alike. (The paper sets zeta_t by the fit of round t, which it makes without that round's preference;
+    The features are phi(x) = sqrt(m) relu(W_L ...) in R^d. A preference has the weight 1 / zeta^2 that the
+    fit in force says when it is recorded, in the loss and in V alike. (The paper sets zeta_t by the fit of round t, which it makes without that round's preference;
     here fits take in all preferences so far.)
 
     Args:
@@ -145,10 +159,10 @@ def nvldb_theory(
         settings: of `shallow_model`.
 
     >>> import superarm
-    >>> superarm.nvldb_theory(units=8).model.model.refresh
-    False
+    >>> superarm.nvldb_theory(units=8).model.model.network.network.parametrization
+    'shallow'
     """
-    settings = {"refresh": False, "finish": True, **settings}
+    settings = {"features": INPUTS, "parametrization": "shallow", "finish": True, **settings}
     return _shallow("nvldb_theory", None, rule, strategy, radius, False, self_duels, settings)
 
 
