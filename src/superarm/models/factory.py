@@ -44,6 +44,7 @@ def neural(
     dimension: EffectiveDimension | None = None,
     least_deviation: float | None = None,
     penalized: str = "all",
+    block: int | None = None,
     finish: bool = False,
 ) -> Neural:
     """Return a neural model: a network, how it is fitted, to what, and how often.
@@ -82,6 +83,7 @@ def neural(
             fits and in Z, with sigma the deviation that the score implies: by the fit in force when feedback
             is recorded or, with `refresh`, by the last fit for all. None to count all alike.
         penalized: "all" parameters, or those of the "last" layer of a perceptron.
+        block: rows per block of a full batch; fewer than the default leave out more of what is empty.
         finish: after every fit bring the last layer of a perceptron to the optimum of the penalized loss, by
             Newton's method, with the others held; for penalized="last" with a penalty above 0.
 
@@ -135,6 +137,7 @@ def neural(
             anchored=bool(anchored),
             reduction=checks.one_of(where, "reduction", reduction, ("sum", "mean")),
             penalized=penalized,
+            block=None if block is None else checks.count(where, "block", block),
         ),
         network=network,
         memory=kept,

@@ -79,10 +79,10 @@ def shallow_model(
         "learning_rate": 0.01,
         "steps": 20,
         "least_deviation": least_deviation,
+        "block": BLOCK,
     }
     kind = checks.one_of(where, "rows", rows, ("last-layer", "gradient"))
-    model = neural(Paired(network), **{**settings, **fitting})
-    return replace(model, rows=kind, fitting=replace(model.fitting, block=BLOCK))
+    return replace(neural(Paired(network), **{**settings, **fitting}), rows=kind)
 
 
 def nvldb(
@@ -148,8 +148,8 @@ def nvldb_theory(
     """NVLDB as Algorithm 1 writes it: features of equation 2, theta at the optimum after every fit.
 
     The features are phi(x) = sqrt(m) relu(W_L ...) in R^d. A preference has the weight 1 / zeta^2 that the
-    fit in force says when it is recorded, in the loss and in V alike. (The paper sets zeta_t by the fit of round t, which it makes without that round's preference;
-    here fits take in all preferences so far.)
+    fit in force says when it is recorded, in the loss and in V alike. (The paper sets zeta_t by the fit of
+    round t, which it makes without that round's preference; here fits take in all preferences so far.)
 
     Args:
         rule: "ucb" or "ts".

@@ -1,0 +1,101 @@
+"""NVLDB against the paper's listing in PyTorch, against its arithmetic, and by its Gram matrix."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from typing import Any
+
+import numpy as np
+
+import superarm
+from benchmarks.calvera_peer import HERE, environment
+from benchmarks.ensembles import product_rate
+from superarm.environments import duels
+from superarm.rollout import run_seed
+
+SETTINGS = {
+    "dim": 5,
+    "arms": 5,
+    "units": 32,
+    "rounds": 2000,
+    "steps": 20,
+    "learning_rate": 0.01,
+    "ridge": 1.0,
+    "radius": 1.0,
+    "least_deviation": 0.1,
+}
+SEEDS = (0, 1, 2)
+ROUNDS, UNITS, DIM = SETTINGS["rounds"], SETTINGS["units"], SETTINGS["dim"]
+
+HEAD = """## Duels: NVLDB-UCB-ASYM
+
+oh2026's square utility: d = 5, 5 arms, two hidden layers of 32, 20 Adam steps every round on all history,
+2,000 rounds. Means of 3 runs, one side after the other; compiling is apart. A fit costs O(duels m^2) a step.
+A duel of an arm with itself says nothing of utilities and is not carried along by ours; "differing arms" has
+none, so that a fit is on all t duels, as in the listing. "Arithmetic": floating-point operations of those
+fits over the rate of a product of the fit's shape, (32, 32) by (32, 256). Regret is a share of chance's.
+
+| form | s a run | listing's time over it | regret | compile, s |
+|---|---|---|---|---|
+"""
+
+
+def section() -> str:
+    """Measure all forms, seed by seed."""
+    python = environment()
+    forms = {
+        "as in the paper": superarm.nvldb(),
+        "differing arms": superarm.nvldb(self_duels=False),
+        "fitted every 10 rounds": superarm.nvldb(learn_every=10),
+        "Gram matrix of all parameters": superarm.nvldb(rows="gradient"),
+    }
+    world = duels("square", dim=DIM, num_arms=SETTINGS["arms"])
+    compiled = {name: _compile_seconds(policy, world) for name, policy in forms.items()}
+    chance = [_run(superarm.uniform_duel(), world, seed)[1] for seed in SEEDS]
+    theirs, ours = [], {name: [] for name in forms}
+    for seed, uniform in zip(SEEDS, chance, strict=True):
+        settings = json.dumps({**SETTINGS, "seed": seed})
+        done = subprocess.run(
+            [python, HERE / "torch_duels.py", settings], check=True, capture_output=True, text=True
+        )
+        found = json.loads(done.stdout.splitlines()[-1])
+        theirs.append((found["seconds"], found["regret"] / found["chance"]))
+        for name, policy in forms.items():
+            seconds, regret = _run(policy, world, seed)
+            ours[name].append((seconds, regret / uniform))
+    slow = np.mean(theirs, axis=0)
+    rows = [f"| PyTorch, the paper's listing | {slow[0]:.1f} | 1 | {slow[1]:.2f} | |\n"]
+    for name, found in ours.items():
+        seconds, regret = np.mean(found, axis=0)
+        times = f"{seconds:.2f} | **{slow[0] / seconds:.0f}**"
+        rows.append(f"| {name} | {times} | {regret:.2f} | {compiled[name]:.1f} |\n")
+    every = float(np.mean(ours["differing arms"], axis=0)[0])
+    own = float(np.mean(ours["as in the paper"], axis=0)[0])
+    whole = float(np.mean(ours["Gram matrix of all parameters"], axis=0)[0])
+    rate = product_rate((UNITS, UNITS), (UNITS, 256))
+    limit = _operations() / rate / 1e9
+    return (
+        HEAD
+        + "".join(rows)
+        + f"\nArithmetic of all fits on all duels: {_operations() / 1e12:.2f} Tflop, {limit:.1f} s at "
+        f"{rate:.0f} Gflop/s; differing arms take **{every / limit:.1f} times** that. A Gram matrix of all "
+        f"parameters takes **{whole / own:.0f} times** as long as one of the last layer (the paper: 28, "
+        "NVLDB against NDB).\n"
+    )
+
+
+def _operations() -> float:
+    """Of 20 steps on 1, 2, ..., T duels: two contexts each, forward, gradients, and what is passed back."""
+    weights = DIM * UNITS + UNITS**2 + UNITS
+    back = UNITS**2 + UNITS
+    return SETTINGS["steps"] * 0.5 * ROUNDS * (ROUNDS + 1) * 2 * 2.0 * (2 * weights + back)
+
+
+def _run(policy: Any, world: Any, seed: int) -> tuple[float, float]:
+    table = run_seed(policy, world, rounds=ROUNDS, seed=seed, record_every=ROUNDS)
+    return float(table["seconds"].sum()), float(table["regret"].sum())
+
+
+def _compile_seconds(policy: Any, world: Any) -> float:
+    return float(run_seed(policy, world, rounds=40, seed=99).attrs["compile_seconds"])
