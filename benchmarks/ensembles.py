@@ -42,7 +42,7 @@ def section() -> str:
         _run("GLM-ES", "logistic", superarm.glm_es(memory="arms")),
         _run("Neural-ES", "quadratic", superarm.neural_es(None, ensemble_figure_model(memory="arms"))),
     ]
-    whole = product_rate((1024, 1024), (1024, 1024))
+    whole = _product_rate((1024, 1024), (1024, 1024))
     members = [_members(size, whole) for size in SIZES]
     return HEAD + "".join(rows) + MEMBERS + "".join(members)
 
@@ -70,11 +70,11 @@ def _members(size: int, whole: float) -> str:
     # Forward and weights' gradients in every layer, and what is passed back through all but the first.
     step = 2.0 * ARMS * (2 * DIM * UNITS + 3 * UNITS**2 + 3 * UNITS)
     rate = STEPS * size * step / per_round / 1e9
-    batched = product_rate((size, UNITS, UNITS), (size, UNITS, ARMS))
+    batched = _product_rate((size, UNITS, UNITS), (size, UNITS, ARMS))
     return f"| {size} | {1e3 * per_round:.2f} | {rate:.0f} | {batched:.0f} | {whole:.0f} |\n"
 
 
-def product_rate(left: tuple[int, ...], right: tuple[int, ...]) -> float:
+def _product_rate(left: tuple[int, ...], right: tuple[int, ...]) -> float:
     """Gflop/s of a float32 matrix product, in a loop that nothing can be left out of."""
     first, second = jnp.ones(left, jnp.float32), jnp.ones(right, jnp.float32)
     repeats = 200 if len(left) == 3 else 5

@@ -601,6 +601,47 @@ class TheoryNVLDB(FigureNVLDB):
         self.weights[-1] = self.loss(self.kept).best_theta(self.weights)[None, :]
 
 
+class NDB:
+    """NDB-UCB and NDB-TS (Verma, Dai, Lin, Jaillet and Low 2024), as their code has them.
+
+    Every round: n steps of Adam from the first weights on - sum_i log g(+-Delta f_i) + penalty/2 |weights|^2;
+    the diagonal penalty + sum_i (grad f(x_1) - grad f(x_2))^2 of the network after the fit. The second arm
+    differs from the first.
+    """
+
+    def __init__(self, start: Weights, *, penalty: float = 1.0, eta: float = 0.01, steps: int = 20):
+        self.start, self.weights = copied(start), copied(start)
+        self.penalty, self.eta, self.steps = penalty, eta, steps
+        self.duels: list[Duel] = []
+
+    def gradient(self, weights: Weights) -> Weights:
+        """Of the loss."""
+        total = [self.penalty * W for W in weights]
+        for duel in self.duels:
+            s = sign(duel[2])
+            residual = -s * LINKS["logistic"].slope(s * difference(weights, duel))
+            one, two = network_gradient(weights, duel[0]), network_gradient(weights, duel[1])
+            for layer in range(len(weights)):
+                total[layer] = total[layer] + residual * (one[layer] - two[layer])
+        return total
+
+    def observe(self, x1: np.ndarray, x2: np.ndarray, o: float) -> None:
+        self.duels.append((np.array(x1, float), np.array(x2, float), float(o)))
+        self.weights = adam(self.gradient, self.start, eta=self.eta, steps=self.steps)
+
+    def flat_gradient(self, x: np.ndarray) -> np.ndarray:
+        return np.concatenate([layer.ravel() for layer in network_gradient(self.weights, x)])
+
+    def scores(self, arms: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Utilities (K,), gradients (K, p) and the diagonal matrix (p, p)."""
+        u = np.array([network(self.weights, x) for x in arms])
+        g = np.array([self.flat_gradient(x) for x in arms])
+        diagonal = np.full(g.shape[1], self.penalty)
+        for x1, x2, _ in self.duels:
+            diagonal = diagonal + (self.flat_gradient(x1) - self.flat_gradient(x2)) ** 2
+        return u, g, np.diag(diagonal)
+
+
 # ------------------------------------------------------------------ linear duels: MaxInP, MaxPairUCB, CoLSTIM
 
 

@@ -178,6 +178,26 @@ def test_nvldb_as_written(rule, strategy):
     play(policy, 30, agent_of, strategy_of(rule, strategy, False), same_scores)
 
 
+@pytest.mark.parametrize("rule", ["ucb", pytest.param("ts", marks=pytest.mark.full)])
+def test_ndb(rule):
+    build = superarm.ndb_ucb if rule == "ucb" else superarm.ndb_ts
+    policy = in_double(build(units=UNITS, steps=3, radius=0.8))
+
+    def agent_of(first):
+        return reference.NDB(first, steps=3)
+
+    def choose(agent, contexts, normals, count):
+        arguments = [*agent.scores(contexts), 0.8, *([normals] if rule == "ts" else [])]
+        return list(getattr(reference, f"{rule}_asym")(*arguments, self_duels=False))
+
+    def close(agent, contexts, means, widths):
+        utilities, gradients, matrix = agent.scores(contexts)
+        np.testing.assert_allclose(means, utilities, rtol=1e-6, atol=1e-6)
+        np.testing.assert_allclose(widths, reference.widths(gradients, matrix), rtol=1e-5, atol=1e-6)
+
+    play(policy, 25, agent_of, choose, close)
+
+
 @pytest.mark.parametrize("link", ["logistic", pytest.param("probit", marks=pytest.mark.full)])
 @pytest.mark.parametrize("name", ["max_inp", "max_pair_ucb"])
 def test_linear_duels(name, link):

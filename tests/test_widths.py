@@ -17,7 +17,7 @@ from superarm.widths import Auto, Diagonal, Dual, Full, Sketched, auto, dual
 from superarm.widths import rows as algebra
 from superarm.widths.dual import DualFactor
 from superarm.widths.full import FullFactor
-from superarm.widths.rows import LayerRows, flat
+from superarm.widths.rows import LayerRows, PairRows, flat
 
 TILE = 8  # small, so that a short history crosses tiles
 BLOCKS, SIZE, SEEN = 12, 5, 30  # events, slots of each, and slots observed in all: half, at random
@@ -51,6 +51,8 @@ def matrix_rows(rng, *leading, dim=6) -> jax.Array:
 
 def plain(rows) -> np.ndarray:
     """The flat matrix (..., p), by NumPy: each layer's outer product, row by row."""
+    if isinstance(rows, PairRows):
+        return plain(rows.first) - plain(rows.second)
     if not isinstance(rows, LayerRows):
         return np.asarray(rows)
     outer = [
@@ -96,6 +98,17 @@ def check_answers(rows, others, weights, factor, keep):
     np.testing.assert_allclose(found["cast"], x, rtol=1e-6, atol=1e-30, err_msg="cast")
     assert algebra.count_rows(rows) == x.shape[0]
     assert algebra.count_columns(rows) == x.shape[1]
+
+
+def test_pair_rows_are_differences():
+    rng = np.random.default_rng(5)
+    with jax.enable_x64(True):
+        rows, others = (PairRows(layer_rows(rng, count), layer_rows(rng, count)) for count in (3, 4))
+        weights, keep = np.abs(rng.normal(size=plain(rows).shape[1])), np.array([True, False, True])
+        check_answers(rows, others, weights, 1.7, keep)
+        scale = rng.normal(size=3)
+        found = flat(algebra.weighted(rows, jnp.asarray(scale)))
+    np.testing.assert_allclose(found, scale[:, None] * plain(rows), rtol=1e-12, atol=1e-12)
 
 
 def entries(*shape):

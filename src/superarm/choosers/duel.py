@@ -65,11 +65,9 @@ class Duel:
 
     def _candidate(self, key: Array, scores: PairScores, mask: Array, allowed: Array) -> tuple[Array, Array]:
         lead = scores.mean[None] - scores.mean[:, None]  # of j over i
-        ignored = ~mask[None] | jnp.eye(mask.shape[0], dtype=bool)
+        # Strictly, as section 4.2 has it, but for arms that tie: they do not exclude each other (Lemma C.3).
+        ignored = ~mask[None] | (lead <= 0.0)
         candidates = mask & jnp.all((scores.reach > lead) | ignored, axis=1)
-        # Arms that tie for sure leave none: the best then are candidates.
-        best = mask & (scores.mean == jnp.max(jnp.where(mask, scores.mean, -jnp.inf)))
-        candidates = jnp.where(jnp.any(candidates), candidates, best)
         both = allowed & candidates[:, None] & candidates[None]
         # A single candidate that may not meet itself meets the arm that it differs most from.
         pairs = jnp.where(jnp.any(both), both, allowed & candidates[:, None])

@@ -19,33 +19,44 @@ VARIANTS = tuple(f"{rule}-{short}" for rule in ("UCB", "TS") for short in STRATE
 AWARE = tuple(f"NVLDB-{variant}" for variant in VARIANTS)
 AGNOSTIC = tuple(f"NLDB-{variant}" for variant in VARIANTS)
 OPTIMISTIC = tuple(f"NVLDB-UCB-{short}" for short in STRATEGIES)
-BASELINES = ("VACDB", "ColSTIM", "MaxPairUCB", "NDB-UCB", "NDB-TS")
+BASELINES = ("VACDB", "ColSTIM", "NDB-UCB", "NDB-TS")
 UTILITIES = ("cosine", "square", "quadratic")
 LONG = 10_000
 REGRET = Figure("panels", "round", "cumulative average regret")
 NOTE = (
     "Regret is the average regret, half the sum of the two arms' gaps; realized regret in the table is "
-    "the weak one. Settings are those of appendix E.2: two hidden layers, 20 Adam steps of 0.01 every "
-    "round on all history, lambda = a_t = 1; the Gram matrix is that of equation 6, with the features that "
-    "duels had when they were made (rebuilt from those of now, exploration ends too soon). Difficulty varies "
-    "with Theta: compare with chance, 'uniform'. Baselines are linear (VACDB with radius 2 sqrt(d log T), "
-    "ColSTIM, MaxPairUCB) or neural (NDB), with radius 1. "
+    "the weak one. Claims compare shares of the regret of chance ('uniform') on the same contexts, since "
+    "difficulty varies with Theta. Unless said otherwise, settings are those of appendix E.2: two hidden "
+    "layers of 32, 20 Adam steps of 0.01 every round on all history, lambda = a_t = 1. Of what it leaves "
+    "open: features are the second hidden layer, and the Gram matrix is that of equation 6, with the "
+    "features that duels had when they were made (rebuilt from those of now, exploration ends too soon). "
+)
+RIVALS = (
+    "Rivals: VACDB with radius 2 sqrt(d log T), at which it explores almost throughout 2,000 rounds; ColSTIM "
+    "and MaxPairUCB (not in the paper) with radius 1; NDB from standard normal weights in every fit, its "
+    "training that of NVLDB. Quadratic utilities are x'Theta Theta'x with a matrix Theta. "
 )
 RARELY: dict[str, Any] = {"learn_every": 10}
 SELDOM = "NVLDB-UCB-ASYM+seldom"
 MAIN: dict[str, dict[str, Any]] = {
-    **{label: {} for label in (*AWARE, *BASELINES)},
+    **{label: {} for label in (*AWARE, *BASELINES, "MaxPairUCB")},
     SELDOM: RARELY,
     "uniform": {},
 }
 
 
-def _best_baseline(setting: str, label: str) -> list[Claim]:
-    where = "" if setting == "d-5" else f" ({setting})"
-    return [
-        rules.below(f"{label} is below {other}{where}", total(setting, label), total(setting, other))
-        for other in BASELINES
-    ]
+def _share(setting: str, label: str, *, last: int = 0) -> Quantity:
+    """Regret as a share of that of chance, per seed."""
+    own, chance = (total(setting, one, last=last) for one in (label, "uniform"))
+    return lambda runs: own(runs) / chance(runs)
+
+
+def _below_rivals(setting: str, label: str) -> Claim:
+    return rules.chain(
+        f"{label} is below VACDB, ColSTIM and both NDB ({setting})",
+        {label: _share(setting, label)},
+        {other: _share(setting, other) for other in BASELINES},
+    )
 
 
 def _falls(setting: str, label: str, rounds: int) -> Claim:
@@ -61,28 +72,32 @@ SYNTHETIC = tuple(
     Experiment(
         id=f"oh2026/{utility}",
         title=f"Duels with {utility} utilities",
-        reference=f"{REFERENCE}, figures 2, E.1 to E.4",
+        reference=f"{REFERENCE}, figures 2, E.1, E.3 and E.4",
         plan=Panels(
             {
                 "d-5": synthetic(utility),
                 "d-10": synthetic(utility, dim=10, seeds=3),
                 "K-10": synthetic(utility, num_arms=10, seeds=3),
-                "width-100": synthetic(utility, units=100, seeds=2),
+                "figure-2": synthetic(utility, units=100, learning_rate=1e-3, seeds=2),
             },
             MAIN,
             seeds=10,
         ),
         claims=(
-            *(claim for label in AWARE for claim in _best_baseline("d-5", label)),
+            *(
+                _below_rivals(setting, label)
+                for setting in ("d-5", "d-10", "K-10", "figure-2")
+                for label in AWARE
+            ),
             *(_falls("d-5", label, ROUNDS) for label in AWARE),
             rules.not_worse(
                 "a fit every 10 rounds is not worse than one every round",
-                total("d-5", SELDOM),
-                total("d-5", "NVLDB-UCB-ASYM"),
+                _share("d-5", SELDOM),
+                _share("d-5", "NVLDB-UCB-ASYM"),
             ),
         ),
         figure=REGRET,
-        note=NOTE,
+        note=NOTE + RIVALS + "The panel figure-2 has the main text's width 100 and learning rate 0.001. ",
     )
     for utility in UTILITIES
 )
@@ -93,20 +108,21 @@ COMPARED = Experiment(
     reference=f"{REFERENCE}, figures E.5 to E.7",
     plan=Panels(
         {utility: synthetic(utility) for utility in UTILITIES},
-        {label: {} for label in (*AWARE, *AGNOSTIC)},
+        {label: {} for label in (*AWARE, *AGNOSTIC, "uniform")},
         seeds=10,
     ),
     claims=tuple(
-        rules.not_worse(
-            f"NVLDB-{variant} is not above NLDB-{variant} ({utility})",
-            total(utility, f"NVLDB-{variant}"),
-            total(utility, f"NLDB-{variant}"),
+        rules.below(
+            f"NVLDB-{variant} is below NLDB-{variant} ({utility})",
+            _share(utility, f"NVLDB-{variant}"),
+            _share(utility, f"NLDB-{variant}"),
         )
         for utility in UTILITIES
         for variant in VARIANTS
-    ),
+    )
+    + tuple(_falls(utility, label, ROUNDS) for utility in UTILITIES for label in AGNOSTIC),
     figure=REGRET,
-    note=NOTE,
+    note=NOTE + "The paper says that NVLDB is generally below NLDB, not always. ",
 )
 
 RADII = (0.01, 0.1, 1.0, 10.0, 100.0)
@@ -116,14 +132,14 @@ RADIUS = Experiment(
     reference=f"{REFERENCE}, figure E.8",
     plan=Panels(
         {utility: synthetic(utility) for utility in UTILITIES},
-        {f"NVLDB-UCB-ASYM+a-{radius:g}": {"radius": radius} for radius in RADII},
+        {**{f"NVLDB-UCB-ASYM+a-{radius:g}": {"radius": radius} for radius in RADII}, "uniform": {}},
         seeds=10,
     ),
     claims=tuple(
         rules.below(
             f"a moderate a_t is best: 1 against {other:g} ({utility})",
-            total(utility, "NVLDB-UCB-ASYM+a-1"),
-            total(utility, f"NVLDB-UCB-ASYM+a-{other:g}"),
+            _share(utility, "NVLDB-UCB-ASYM+a-1"),
+            _share(utility, f"NVLDB-UCB-ASYM+a-{other:g}"),
         )
         for utility in UTILITIES
         for other in (0.01, 100.0)
@@ -140,22 +156,30 @@ DATA = {
 
 
 def _data_claims(name: str) -> tuple[Claim, ...]:
-    below = tuple(claim for label in AWARE for claim in _best_baseline(name, label))
+    below = tuple(_below_rivals(name, label) for label in AWARE)
     if name != "statlog":
         return below
     return (
         *below,
-        rules.within(
-            "NVLDB-UCB-OSYM has an average regret of 0.017 a round over 200 rounds",
+        rules.at_most(
+            "NVLDB-UCB-OSYM has an average regret of at most 0.017 a round over 200 rounds, up to 10 %",
             per_round(name, "NVLDB-UCB-OSYM", last=200),
-            0.017,
-            absolute=0.02,
+            1.1 * 0.017,
         ),
-        rules.below(
-            "with certain outcomes NVLDB-UCB-OSYM is far below NLDB-UCB-OSYM (T = 200)",
-            total(name, "NVLDB-UCB-OSYM", last=200),
-            total(name, "NLDB-UCB-OSYM", last=200),
-            factor=0.5,
+        rules.within(
+            "NLDB-UCB-OSYM has one of 0.199, up to 10 %",
+            per_round(name, "NLDB-UCB-OSYM", last=200),
+            0.199,
+            relative=0.1,
+        ),
+        *(
+            rules.below(
+                f"with certain outcomes NVLDB-{variant} is far below NLDB-{variant} (200 rounds)",
+                _share(name, f"NVLDB-{variant}", last=200),
+                _share(name, f"NLDB-{variant}", last=200),
+                factor=0.5,
+            )
+            for variant in VARIANTS
         ),
     )
 
@@ -167,13 +191,14 @@ REAL = tuple(
         reference=f"{REFERENCE}, figure E.1",
         plan=Panels(
             {name: classes(name, loader, ordered=ordered)},
-            {**MAIN, **({"NLDB-UCB-OSYM": {}} if name == "statlog" else {})},
+            {**MAIN, **({label: {} for label in AGNOSTIC} if name == "statlog" else {})},
             invented(ordered=ordered),
             seeds=5,
         ),
         claims=_data_claims(name),
         figure=REGRET,
         note=NOTE
+        + RIVALS
         + (
             "Whatever the row, the class with the higher index always wins. "
             if ordered
@@ -237,7 +262,7 @@ WIDTH = Experiment(
         for claim in _table(f"width-{units}", short, numbers)
     ),
     figure=REGRET,
-    note=NOTE + TOTALS,
+    note=NOTE + TOTALS + "The Thompson variants of the figures are not run. ",
 )
 
 DIMENSION = Experiment(
@@ -279,22 +304,23 @@ RUNTIME = Experiment(
     ),
     claims=(
         rules.below(
-            "features of the last layer take at most 1/28 of the time of all parameters",
+            "NVLDB-UCB-ASYM takes at most 1/28 of the time of NDB-UCB",
             total("square", LAST, column="seconds"),
-            total("square", ALL, column="seconds"),
+            total("square", "NDB-UCB", column="seconds"),
             factor=1 / 28,
         ),
         rules.below(
-            "NVLDB-UCB-ASYM takes less time than NDB-UCB",
+            "features of the last layer take less time than gradients in all parameters",
             total("square", LAST, column="seconds"),
-            total("square", "NDB-UCB", column="seconds"),
+            total("square", ALL, column="seconds"),
         ),
     ),
     figure=Figure("runtime", "ms per round", ""),
     note=(
-        "The paper compares NVLDB-UCB-ASYM with NDB: 1.71 against 48.8 minutes for 2,000 rounds on a "
-        "graphics card, 28 times. Ours have the same network and the same training; 'all-parameters' keeps "
-        "the p x p Gram matrix of all gradients, NDB-UCB rebuilds its diagonal every round. "
+        "The paper: 1.71 against 48.8 minutes for 2,000 rounds on a graphics card, 28 times. Ours have "
+        "networks of the same size and the same 20 steps a round. 'all-parameters' keeps the p x p Gram "
+        "matrix of all gradients; NDB-UCB rebuilds its diagonal every round. Duels of an arm with itself are not carried "
+        "along, so that the time depends on how many there are; NDB has none. "
     ),
 )
 

@@ -234,10 +234,10 @@ class Neural:
         scores, rows = apply(fit.params, contexts)
         return scores, scaled(rows, self.row_scale)
 
-    def _weighted_rows(self, fit: NeuralFit, contexts: Array) -> Rows:
+    def _weighted_rows(self, fit: NeuralFit, contexts: Array, event: Event | None = None) -> Rows:
         scores, rows = self._rows(fit, contexts)
         if self.least_deviation is not None:
-            return weighted(rows, jnp.sqrt(self._weights(scores)))
+            return weighted(rows, jnp.sqrt(self._weights(scores, event)))
         if not self.weigh:
             return rows
         return weighted(rows, jnp.sqrt(link_of(self.fitting.loss).information(scores)))
@@ -322,7 +322,7 @@ class Neural:
 
     def _absorbed(self, state: State, factor: Any, event: Event, width: Width) -> Any:
         def prepare() -> Any:
-            return width.whiten(factor, self._weighted_rows(state.fit, event.features))
+            return width.whiten(factor, self._weighted_rows(state.fit, event.features, event))
 
         plain = not self.weigh and self.least_deviation is None and not is_schedule(self.ridge)
         if isinstance(event.memo, NeuralMemo) and plain:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 
 from superarm.models.networks import Pull, Scorer
 from superarm.types import Array, pytree
-from superarm.widths.rows import Rows, flat
+from superarm.widths.rows import LayerRows, PairRows, Rows, flat
 
 
 @pytree
@@ -47,8 +48,13 @@ class Paired:
         return _halves(scores), lambda slopes: pull(jnp.concatenate([slopes, -slopes]))
 
     def gradients(self, params: Any, pairs: Array) -> tuple[Array, Rows]:
-        """(n,) differences and (n, p) the differences of gradients."""
+        """(n,) differences, and n differences of gradients."""
         scores, rows = self.network.gradients(params, _stacked(pairs))
+        if isinstance(rows, LayerRows):
+            size = pairs.shape[0]
+            return _halves(scores), PairRows(
+                jax.tree.map(lambda leaf: leaf[:size], rows), jax.tree.map(lambda leaf: leaf[size:], rows)
+            )
         return _halves(scores), _halves(flat(rows))
 
     def last_layer(self, params: Any, pairs: Array) -> tuple[Array, Rows]:

@@ -9,6 +9,7 @@ from superarm.choosers import Duel
 from superarm.choosers.duel import STRATEGIES
 from superarm.explorers import PairColstim, PairEnsemble, PairThompson, PairUCB, PairUniform
 from superarm.models import Ensemble, ItemMeans, Preferences, glm
+from superarm.policies.oh2026 import RULES
 from superarm.policies.parts import radius_of
 from superarm.policy import Policy
 from superarm.types import Explorer
@@ -45,7 +46,7 @@ def glm_duel(
     """
     where = "glm_duel"
     reach = radius_of(where, radius)
-    ucb = checks.one_of(where, "rule", rule, ("ucb", "ts")) == "ucb"
+    ucb = checks.one_of(where, "rule", rule, RULES) == "ucb"
     explorer: Explorer = PairUCB(radius=reach) if ucb else PairThompson(radius=reach)
     return _linear_duel(where, explorer, strategy, link, ridge, self_duels, fitting)
 
@@ -95,7 +96,9 @@ def colstim(
 
         i = argmax x'theta + e ||x||_{M^-1},   j = argmax x_j'theta + c ||x_j - x_i||_{M^-1}
 
-    with e drawn per arm from the Gumbel law, whose differences are logistic, and cut off at the threshold.
+    with e drawn per arm and round from the Gumbel law, whose differences are logistic, and cut off at the
+    threshold. (The original also has rounds in which all arms share one e, ever more of them, and a phase of
+    exploration before; the regularized fit needs no such phase.)
     Bengs, Saha & Huellermeier (2022), Stochastic contextual dueling bandits under linear stochastic
     transitivity models, ICML.
 

@@ -127,13 +127,16 @@ def nldb(
     self_duels: bool = True,
     **settings: Any,
 ) -> Policy:
-    """NLDB: NVLDB without variances; all preferences count alike. See `nvldb`.
+    """NLDB: NVLDB without variances; all preferences count alike, whatever the model says. See `nvldb`.
 
     >>> import superarm
     >>> superarm.nldb(rule="ts", units=8).name
     'nldb'
     """
-    settings = {"least_deviation": None, **settings}
+    if model is None:
+        settings = {"least_deviation": None, **settings}
+    else:
+        model = replace(_given("nldb", model, settings), least_deviation=None)
     return _shallow("nldb", model, rule, strategy, radius, listing, self_duels, settings)
 
 

@@ -7,6 +7,7 @@ of n out in, and <g_i, g_j> is a product of two small inner products per layer.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import jax
@@ -29,16 +30,29 @@ class LayerRows:
     inputs: tuple[Array, ...]
 
 
-Rows = Array | LayerRows
+@pytree
+@dataclass(frozen=True)
+class PairRows:
+    """Differences of the gradients of n pairs of examples: first - second, as factors."""
+
+    first: LayerRows
+    second: LayerRows
+
+
+Rows = Array | LayerRows | PairRows
 
 
 def count_rows(rows: Rows) -> int:
     """The number of rows (n)."""
+    if isinstance(rows, PairRows):
+        return count_rows(rows.first)
     return rows.deltas[0].shape[0] if isinstance(rows, LayerRows) else rows.shape[0]
 
 
 def count_columns(rows: Rows) -> int:
     """The number of parameters that a row speaks of (p)."""
+    if isinstance(rows, PairRows):
+        return count_columns(rows.first)
     if isinstance(rows, LayerRows):
         return sum(d.shape[1] * a.shape[1] for d, a in zip(rows.deltas, rows.inputs, strict=True))
     return rows.shape[1]
@@ -51,6 +65,8 @@ def cast(rows: Rows, dtype: jnp.dtype) -> Rows:
 
 def scaled(rows: Rows, factor: Array) -> Rows:
     """Every row times a number."""
+    if isinstance(rows, PairRows):
+        return _both(lambda one: scaled(one, factor), rows)
     if isinstance(rows, LayerRows):
         return LayerRows(tuple(delta * factor.astype(delta.dtype) for delta in rows.deltas), rows.inputs)
     return rows * factor.astype(rows.dtype)
@@ -58,6 +74,8 @@ def scaled(rows: Rows, factor: Array) -> Rows:
 
 def weighted(rows: Rows, weights: Array) -> Rows:
     """Every row times a number of its own, weights (n,)."""
+    if isinstance(rows, PairRows):
+        return _both(lambda one: weighted(one, weights), rows)
     if isinstance(rows, LayerRows):
         deltas = tuple(delta * weights[:, None].astype(delta.dtype) for delta in rows.deltas)
         return LayerRows(deltas, rows.inputs)
@@ -71,6 +89,8 @@ def only(rows: Rows, keep: Array) -> Rows:
 
 def flat(rows: Rows) -> Array:
     """(n, p) the rows as a matrix."""
+    if isinstance(rows, PairRows):
+        return flat(rows.first) - flat(rows.second)
     if not isinstance(rows, LayerRows):
         return rows
     count = count_rows(rows)
@@ -90,7 +110,7 @@ def products(rows: Rows, others: Rows) -> Array:
 def squares(rows: Rows) -> Array:
     """(n,) squared norms."""
     if not isinstance(rows, LayerRows):
-        return jnp.sum(rows**2, axis=1)
+        return jnp.sum(flat(rows) ** 2, axis=1)
     layers = zip(rows.deltas, rows.inputs, strict=True)
     terms = [jnp.sum(delta**2, axis=1) * jnp.sum(inputs**2, axis=1) for delta, inputs in layers]
     return sum(terms[1:], terms[0])
@@ -99,7 +119,7 @@ def squares(rows: Rows) -> Array:
 def weighted_squares(rows: Rows, weights: Array) -> Array:
     """(n,) sum_j weights_j x_ij^2 for weights (p,), without forming the n x p matrix of factors."""
     if not isinstance(rows, LayerRows):
-        return rows**2 @ weights
+        return flat(rows) ** 2 @ weights
     total, start = jnp.zeros(count_rows(rows), weights.dtype), 0
     for delta, inputs in zip(rows.deltas, rows.inputs, strict=True):
         out, size = delta.shape[1], inputs.shape[1]
@@ -111,7 +131,21 @@ def weighted_squares(rows: Rows, weights: Array) -> Array:
 
 def column_squares(rows: Rows) -> Array:
     """(p,) sum_i x_ij^2."""
+    if isinstance(rows, PairRows):  # (a - b)^2 = a^2 + b^2 - 2 a b, each a product of factors
+        one, two = rows.first, rows.second
+        mixed = [
+            ((delta * delta_).T @ (inputs * inputs_)).reshape(-1)
+            for delta, delta_, inputs, inputs_ in zip(
+                one.deltas, two.deltas, one.inputs, two.inputs, strict=True
+            )
+        ]
+        return jnp.maximum(column_squares(one) + column_squares(two) - 2.0 * jnp.concatenate(mixed), 0.0)
     if not isinstance(rows, LayerRows):
         return jnp.sum(rows**2, axis=0)
     layers = zip(rows.deltas, rows.inputs, strict=True)
     return jnp.concatenate([((delta**2).T @ inputs**2).reshape(-1) for delta, inputs in layers])
+
+
+def _both(change: Callable[[LayerRows], Rows], rows: PairRows) -> PairRows:
+    """The rows with a change of both sides."""
+    return jax.tree.map(change, rows, is_leaf=lambda one: isinstance(one, LayerRows))
