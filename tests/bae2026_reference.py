@@ -393,7 +393,34 @@ def _hazard(u):
     return np.exp(-(u**2) / 2 - 0.5 * math.log(2 * math.pi) - log_ndtr(u))
 
 
+def _laplace_tail(u):
+    """exp(-|u|) / 2."""
+    return np.exp(-np.abs(u)) / 2
+
+
+def _laplace_log(u):
+    """log of the Laplace distribution function."""
+    return np.where(u >= 0, np.log1p(-_laplace_tail(u)), u - math.log(2))
+
+
+def _laplace_hazard(u):
+    """Its derivative."""
+    return np.where(u >= 0, _laplace_tail(u) / (1 - _laplace_tail(u)), 1.0)
+
+
+def _laplace_bend(u):
+    """Minus its second derivative."""
+    return np.where(u >= 0, _laplace_tail(u) / (1 - _laplace_tail(u)) ** 2, 0.0)
+
+
 LINKS = {
+    "exponential": Link(
+        mean=lambda u: np.exp(_laplace_log(u)),
+        loss=lambda u, r: -r * _laplace_log(u) - (1 - r) * _laplace_log(-u),
+        residual=lambda u, r: -r * _laplace_hazard(u) + (1 - r) * _laplace_hazard(-u),
+        curvature=lambda u, r: r * _laplace_bend(u) + (1 - r) * _laplace_bend(-u),
+        weight=lambda u: _laplace_tail(u) / (1 - _laplace_tail(u)),
+    ),
     "identity": Link(
         mean=lambda u: u,
         loss=lambda u, r: (u - r) ** 2 / 2,

@@ -283,6 +283,12 @@ LINKS = {
         lambda z: float(expit(-z)),
         lambda z: float(expit(z) * expit(-z)),
     ),
+    "exponential": Link(  # the Laplace law
+        lambda z: 1 - math.exp(-z) / 2 if z >= 0 else math.exp(z) / 2,
+        lambda z: math.log(1 - math.exp(-z) / 2) if z >= 0 else z - math.log(2),
+        lambda z: math.exp(-z) / (2 - math.exp(-z)) if z >= 0 else 1.0,
+        lambda z: 2 * math.exp(-z) / (2 - math.exp(-z)) ** 2 if z >= 0 else 0.0,
+    ),
     "probit": Link(
         lambda z: float(ndtr(z)),
         lambda z: float(log_ndtr(z)),

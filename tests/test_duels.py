@@ -198,7 +198,7 @@ def test_ndb(rule):
     play(policy, 25, agent_of, choose, close)
 
 
-@pytest.mark.parametrize("link", ["logistic", pytest.param("probit", marks=pytest.mark.full)])
+@pytest.mark.parametrize("link", ["logistic", "exponential", pytest.param("probit", marks=pytest.mark.full)])
 @pytest.mark.parametrize("name", ["max_inp", "max_pair_ucb"])
 def test_linear_duels(name, link):
     policy = getattr(superarm, name)(radius=0.7, link=link)
@@ -210,7 +210,8 @@ def test_linear_duels(name, link):
         return list(getattr(agent, name)(contexts, 0.7))
 
     def close(agent, contexts, means, widths):
-        np.testing.assert_allclose(means, agent.utilities(contexts), rtol=1e-6, atol=1e-7)
+        near = 1e-5 if link == "exponential" else 1e-6  # by Fisher scoring, which converges more slowly
+        np.testing.assert_allclose(means, agent.utilities(contexts), rtol=near, atol=near)
         np.testing.assert_allclose(widths, reference.widths(contexts, agent.V()), rtol=1e-8, atol=1e-8)
 
     play(policy, 60, agent_of, choose, close)
@@ -326,18 +327,27 @@ def test_preferences_come_as_often_as_the_link_says(preference):
 
 def test_known_variances_take_the_place_of_the_models():
     """With the world's variances the weights of preferences are those, not the model's."""
-    world = duels("linear", dim=DIM, num_arms=ARMS, tells_variance=True)
-    policy = in_double(superarm.nvldb_theory(units=UNITS, steps=1))
-    state = policy.init(jax.random.key(0), Spec(dim=DIM, num_arms=ARMS, capacity=20))
-    theta = world.init(jax.random.key(1))
-    offer = world.offer(theta, jax.random.key(2))
-    decision = policy.select(state, jax.random.key(3), offer.contexts, 0)
-    outcome = world.respond(theta, jax.random.key(4), offer, decision)
-    event = Event(
-        decision.items, decision.features, outcome.feedback, decision.mask, variance=outcome.variance
-    )
-    counts = policy.observe(state, jax.random.key(5), event).record.history.counts
-    np.testing.assert_allclose(counts[0], 1.0 / max(float(outcome.variance[0]), 0.01), rtol=1e-6)
+    with jax.enable_x64(True):
+        world = duels("linear", dim=DIM, num_arms=ARMS, tells_variance=True)
+        policy = in_double(superarm.nvldb_theory(units=UNITS, steps=1))
+        state = policy.init(jax.random.key(0), Spec(dim=DIM, num_arms=ARMS, capacity=20))
+        theta = world.init(jax.random.key(1))
+        offer = world.offer(theta, jax.random.key(2))
+        decision = policy.select(state, jax.random.key(3), offer.contexts, 0)
+        outcome = world.respond(theta, jax.random.key(4), offer, decision)
+        event = Event(
+            decision.items, decision.features, outcome.feedback, decision.mask, variance=outcome.variance
+        )
+        record = policy.observe(state, jax.random.key(5), event).record
+        weight = 1.0 / max(float(outcome.variance[0]), 0.01)
+        np.testing.assert_allclose(record.history.counts[0], weight, rtol=1e-6)
+        # V = I + weight z z', kept as a root of its inverse.
+        network = policy.model.model.network.network
+        rows = np.asarray(network.last_layer(state.fit.params, decision.features)[1], float)
+        information = np.eye(rows.shape[1]) + weight * np.outer(rows[0] - rows[1], rows[0] - rows[1])
+        covariance = np.asarray(record.factor.root) @ np.asarray(record.factor.root).T
+        np.testing.assert_allclose(covariance @ information, np.eye(rows.shape[1]), atol=1e-6)
+        assert np.any(rows[0] != rows[1])
 
 
 @pytest.mark.full
@@ -409,7 +419,7 @@ def test_an_ensembles_reach_is_the_deviation_of_its_members_differences():
     [
         (lambda: superarm.nvldb(rule="both"), "rule must be one of 'ucb', 'ts', got 'both'"),
         (lambda: superarm.nvldb(strategy="all"), "strategy must be one of"),
-        (lambda: superarm.max_inp(link="poisson"), "link must be one of 'logistic', 'probit'"),
+        (lambda: superarm.max_inp(link="poisson"), "link must be one of 'logistic', 'probit', 'exponential'"),
         (lambda: superarm.warm_up(superarm.max_inp()), "got a duel"),
         (lambda: superarm.nvldb(superarm.neural()), "neural(Paired(...))"),
         (lambda: duels(num_arms=1), "num_arms must be >= 2"),

@@ -698,6 +698,21 @@ def test_smoke_scale_runs(name, tmp_path):
     assert {claim.verdict for claim in about_numbers} <= {"open"}
 
 
+def test_a_setting_can_be_run_alone_and_the_rest_later(tmp_path):
+    name = "wen2015/longest-path-noise"
+    everything = [setting.name for setting in lookup(name).plan("smoke").settings]
+    options = {"scale": "smoke", "seeds": 2, "out": tmp_path, "workers": 0}
+    first = runner.run(name, settings=everything[:1], **options)
+    assert [setting.name for setting in first.settings] == everything[:1]
+    assert f"not run: {', '.join(everything[1:])}" in first.reduced
+    assert len(first.claims) == len(lookup(name).claims)
+    with pytest.raises(ExperimentError, match="a setting of wen2015/longest-path-noise must be one of"):
+        runner.run(name, settings=["sigma3"], **options)
+    whole = runner.run(name, **options)
+    assert [setting.name for setting in whole.settings] == everything
+    assert "not run" not in whole.reduced
+
+
 def test_policies_meet_the_same_world_in_every_setting_of_a_sweep(tmp_path):
     runner.run("wen2015/longest-path-noise", scale="smoke", seeds=2, out=tmp_path, workers=0)
     table = pd.read_parquet(tmp_path / "wen2015/longest-path-noise/smoke/rounds.parquet")

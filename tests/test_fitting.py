@@ -400,7 +400,10 @@ def test_keeping_all_needs_a_capacity():
         ({"memory_size": 3}, "memory_size must be left out with memory='all', got 3"),
         ({"memory": "some"}, "memory must be one of 'all', 'window', 'reservoir', 'arms', got 'some'"),
         ({"memory": "reservoir", "memory_size": 0}, "memory_size must be >= 1, got 0"),
-        ({"loss": "hinge"}, "loss must be one of 'squared', 'logistic', 'poisson', 'probit', got 'hinge'"),
+        (
+            {"loss": "hinge"},
+            "loss must be one of 'squared', 'logistic', 'poisson', 'probit', 'exponential', got 'hinge'",
+        ),
         ({"optimizer": "sgd"}, "optimizer must be one of 'gd', 'adam', got 'sgd'"),
         ({"learning_rate": 0.0}, "learning_rate must be > 0, got 0.0"),
         ({"penalty": -1.0}, "penalty must be >= 0, got -1.0"),

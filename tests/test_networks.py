@@ -185,7 +185,7 @@ def test_the_gradient_kernel_of_a_wide_network_is_the_tangent_kernel():
         ({"depth": 1}, "depth must be >= 2, got 1"),
         (
             {"parametrization": "mup"},
-            "parametrization must be one of 'standard', 'ntk', 'gaussian', got 'mup'",
+            "parametrization must be one of 'standard', 'ntk', 'gaussian', 'shallow', got 'mup'",
         ),
         ({"precision": "half"}, "precision must be one of 'float32', 'float64', got 'half'"),
         (

@@ -142,6 +142,9 @@ def run_command(
     all_of_them: Annotated[bool, typer.Option("--all", help="Run every experiment.")] = False,
     scale: Annotated[str, typer.Option(help="smoke, quick or paper.")] = "quick",
     seeds: Annotated[int | None, typer.Option(min=1, help="Repetitions; the plan's unless given.")] = None,
+    setting: Annotated[
+        list[str] | None, typer.Option(help="Run only this setting of one experiment; may be repeated.")
+    ] = None,
     out: Out = Path("results"),
     workers: Workers = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Forget what was run before.")] = False,
@@ -161,9 +164,12 @@ def run_command(
         )
     for one in chosen:
         plan_of(one.id, scale, where="run")
+    if setting and len(chosen) > 1:
+        raise ExperimentError(f"run: --setting needs one experiment, got {len(chosen)}")
+    options = {"scale": scale, "seeds": seeds, "settings": setting, "workers": workers, "fresh": fresh}
     summaries = []
     for one in chosen:
-        summaries.append(_run_one(one.id, scale=scale, seeds=seeds, out=out, workers=workers, fresh=fresh))
+        summaries.append(_run_one(one.id, out=out, **options))
         typer.echo(f"{one.id}: written to {out / one.id / scale}")
     _show_claims(summaries, strict=strict)
 

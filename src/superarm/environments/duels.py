@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 
 from superarm import checks
-from superarm.models.links import LINKS
+from superarm.models.links import LINKS, PREFERENCE_LINKS
 from superarm.precision import FLOAT, double
 from superarm.types import Array, Decision, Offer, Outcome, Spec, pytree, static
 
@@ -33,6 +33,11 @@ def quadratic(contexts: Array, theta: Array) -> Array:
     return jnp.sum((contexts @ theta) ** 2, axis=1)
 
 
+def vector(contexts: Array, theta: Array) -> Array:
+    """(n,) (Theta'x)^2: "quadratic" with a vector Theta, as appendix E.1 prints it; "square" over 10."""
+    return (contexts @ theta[0]) ** 2
+
+
 def linear(contexts: Array, theta: Array) -> Array:
     """(n,) Theta'x."""
     return contexts @ theta[0]
@@ -42,6 +47,7 @@ UTILITIES: dict[str, Utility] = {
     "cosine": cosine,
     "square": square,
     "quadratic": quadratic,
+    "quadratic-vector": vector,
     "linear": linear,
 }
 
@@ -53,13 +59,10 @@ def preference_chance(link: str, gaps: Array) -> Array:
     the difference; "exponential" has exponential noise of mean 1 on each utility: 1 - e^-gap / 2 for a gap
     >= 0.
     """
-    if link == "exponential":
-        tail = 0.5 * jnp.exp(-jnp.abs(gaps))
-        return jnp.where(gaps >= 0.0, 1.0 - tail, tail)
     return LINKS[link].mean(gaps)
 
 
-PREFERENCES = ("logistic", "probit", "exponential", "certain")
+PREFERENCES = (*PREFERENCE_LINKS, "certain")
 
 
 class DuelWorld:

@@ -319,8 +319,8 @@ RUNTIME = Experiment(
     note=(
         "The paper: 1.71 against 48.8 minutes for 2,000 rounds on a graphics card, 28 times. Ours have "
         "networks of the same size and the same 20 steps a round. 'all-parameters' keeps the p x p Gram "
-        "matrix of all gradients; NDB-UCB rebuilds its diagonal every round. Duels of an arm with itself are not carried "
-        "along, so that the time depends on how many there are; NDB has none. "
+        "matrix of all gradients; NDB-UCB rebuilds its diagonal every round. Duels of an arm with itself "
+        "are not carried along, so that the time depends on how many there are; NDB has none. "
     ),
 )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -42,7 +42,7 @@ class Interrupted(KeyboardInterrupt):
 
 @dataclass(frozen=True)
 class Work:
-    """An experiment at a scale, and its folder."""
+    """An experiment at a scale, and its folder; `chosen` names the settings to run, None for all."""
 
     experiment: Experiment
     scale: str
@@ -50,6 +50,7 @@ class Work:
     seeds: int | None
     store: Store
     out: Path
+    chosen: frozenset[str] | None = None
 
     def cells(self) -> list[Cell]:
         """All runs of the plan, the largest settings first: no worker is left with one at the end.
@@ -60,6 +61,7 @@ class Work:
         cells = [
             Cell(setting.name, policy, seed)
             for setting in reversed(self.plan.settings)
+            if self.chosen is None or setting.name in self.chosen
             for policy in setting.policies
             for seed in range(self.plan.repetitions(setting, self.seeds))
         ]
@@ -75,6 +77,7 @@ def run(
     *,
     scale: str = "quick",
     seeds: int | None = None,
+    settings: Sequence[str] | None = None,
     out: str | Path = "results",
     workers: int | None = None,
     fresh: bool = False,
@@ -86,6 +89,8 @@ def run(
         name: the id.
         scale: "smoke", "quick" or "paper".
         seeds: repetitions; None for the plan's. Seeds on disk are kept and counted, also beyond that number.
+        settings: names of those to run now; None for all. What was run before stays, and the claims about
+            what is missing stay open.
         out: the folder of all results.
         workers: processes; None for one per core, 0 to run in this process.
         fresh: forget what is on disk.
@@ -95,7 +100,7 @@ def run(
         ExperimentError: what the caller can put right; no work is lost.
         Interrupted: on Ctrl-C; finished seeds are kept.
     """
-    work = _work(name, scale, seeds, Path(out))
+    work = _work(name, scale, seeds, Path(out), settings)
     with work.store.opened():
         if fresh:
             work.store.clear()
@@ -105,11 +110,16 @@ def run(
         return _finish(work)
 
 
-def _work(name: str, scale: str, seeds: int | None, out: Path) -> Work:
+def _work(name: str, scale: str, seeds: int | None, out: Path, settings: Sequence[str] | None = None) -> Work:
     plan = plan_of(name, scale, where="run")
     if seeds is not None and seeds < 1:
         raise ExperimentError(f"run: seeds must be >= 1, got {seeds}")
-    return Work(lookup(name), scale, plan, seeds, Store(out / name / scale), out)
+    names = [setting.name for setting in plan.settings]
+    for one in settings or ():
+        if one not in names:
+            raise ExperimentError(f"run: a setting of {name} must be one of {', '.join(names)}, got {one!r}")
+    chosen = frozenset(settings) if settings else None
+    return Work(lookup(name), scale, plan, seeds, Store(out / name / scale), out, chosen)
 
 
 def _silent(done: int, rounds: int) -> None:
@@ -203,9 +213,9 @@ def _finish(work: Work) -> Summary:
 
 
 def _runs(work: Work, table: pd.DataFrame) -> Runs:
-    return Runs(
-        table, {setting.name: setting.x for setting in work.plan.settings}, lambda name: _other(work, name)
-    )
+    met = set(table["setting"])
+    axis = {setting.name: setting.x for setting in work.plan.settings if setting.name in met}
+    return Runs(table, axis, lambda name: _other(work, name))
 
 
 def _other(work: Work, name: str) -> Runs:
@@ -218,7 +228,8 @@ def _other(work: Work, name: str) -> Runs:
 
 
 def _summary(work: Work, runs: Runs, origin: Origin) -> Summary:
-    finals = [_final(work, runs, s.name, policy) for s in work.plan.settings for policy in s.policies]
+    settings = [setting for setting in work.plan.settings if setting.name in runs.axis]
+    finals = [_final(work, runs, setting.name, policy) for setting in settings for policy in setting.policies]
     runs_made = sum(final.seeds for final in finals)
     seconds = float(runs.table["seconds"].sum())
     return Summary(
@@ -231,7 +242,7 @@ def _summary(work: Work, runs: Runs, origin: Origin) -> Summary:
         note=work.experiment.note,
         rounds=work.plan.rounds,
         seeds=max(final.seeds for final in finals),
-        settings=[SettingSummary(s.name, s.x, dict(s.parameters)) for s in work.plan.settings],
+        settings=[SettingSummary(s.name, s.x, dict(s.parameters)) for s in settings],
         finals=finals,
         claims=judge(work.experiment.claims, runs),
         times=Times(seconds, seconds / runs_made, origin.compile_seconds),
@@ -264,7 +275,10 @@ def _reduced(work: Work, finals: list[Final]) -> str:
         final for final in finals if final.seeds < work.plan.repetitions(work.plan.setting(final.setting))
     ]
     asked = f"{min(final.seeds for final in fewer)} repetitions were asked for" if fewer else ""
-    return "; ".join(words for words in (work.plan.reduced, asked) if words)
+    met = {final.setting for final in finals}
+    missing = [setting.name for setting in work.plan.settings if setting.name not in met]
+    left = f"not run: {', '.join(missing)}" if missing else ""
+    return "; ".join(words for words in (work.plan.reduced, asked, left) if words)
 
 
 def _note(summary: Summary, band: str) -> str:

@@ -1,6 +1,6 @@
 """Explorers of duels: what is said of all pairs of arms, from one n x n covariance.
 
-    width of a pair  |phi_i - phi_j|^2 = C_ii + C_jj - 2 C_ij,   C = F V^-1 F'
+    squared width of a pair  |phi_i - phi_j|^2 = C_ii + C_jj - 2 C_ij,   C = F V^-1 F'
 
 oh2026, section 4.2. The chooser `Duel` turns it into two arms.
 """
@@ -99,7 +99,7 @@ class PairEnsemble:
 @pytree
 @dataclass(frozen=True)
 class PairUniform:
-    """Two arms by chance, apart from each other."""
+    """Two arms by chance."""
 
     def scores(self, key: Array, beliefs: Any, count: Array) -> PairScores:
         """Random bonuses, and nothing else."""

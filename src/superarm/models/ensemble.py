@@ -146,9 +146,10 @@ class Ensemble:
 
 
 def refuse_probit(where: str, model: Any) -> None:
-    """Raise if the model's loss is that of the probit link, which rewards outside [0, 1] make non-convex."""
-    if getattr(getattr(model, "fitting", None), "loss", "") == "probit":
-        raise ValueError(f"{where}: the model's loss must take any real reward, got 'probit'")
+    """Raise if the model's loss is one that rewards outside [0, 1] make non-convex: those of tails."""
+    loss = getattr(getattr(model, "fitting", None), "loss", "")
+    if loss in ("probit", "exponential"):
+        raise ValueError(f"{where}: the model's loss must take any real reward, got {loss!r}")
 
 
 def _per_leaf(axes: State, state: State, change: Callable[[Array], Array]) -> State:

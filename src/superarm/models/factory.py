@@ -54,7 +54,7 @@ def neural(
             with one hidden layer of 100.
         ridge: lambda; the width starts as Z = lambda I. A number, or a schedule such as `BernsteinRidge`.
         row_scale: multiplies the gradients that enter Z; by default 1 / sqrt(m) for a perceptron, else 1.
-        loss: "squared", "logistic", "poisson" or "probit", of the latent score.
+        loss: "squared", "logistic", "poisson", "probit" or "exponential", of the latent score.
         learning_rate: of the function: with the NTK parametrization a raw gradient step is divided by m. A
             summed loss over n observations wants about 1 / n. A number, or a schedule.
         penalty: of |theta - anchor|^2 / 2, added to the summed loss; by default m lambda with the NTK
@@ -172,8 +172,8 @@ def glm(
     each for n observations kept; with penalty > 0 the answer is finite on separable data, too.
 
     Args:
-        link: "identity", "logistic", "poisson" or "probit". Rewards may be any real numbers, except for the
-            probit link, whose loss wants them in [0, 1].
+        link: "identity", "logistic", "poisson", "probit" or "exponential". Rewards may be any real numbers,
+            except for the last two, whose losses want them in [0, 1].
         ridge: lambda; the width is that of Z = lambda I + sum of weight x x'.
         penalty: of |theta|^2 / 2 in the fit; by default lambda. A number, or a schedule.
         weights: "refit", the information of every score at the last fit, so that Z is the Hessian; "none",

@@ -100,8 +100,12 @@ class Layered:
     learn_every: int = static(default=1)
 
     def check(self, spec: Spec, width: Width) -> None:
-        """Accept any size."""
-        width.check(jax.ShapeDtypeStruct((1, spec.dim), FLOAT), spec.capacity)
+        """Refuse a problem without room for a duel."""
+        if spec.capacity < 2:
+            raise ValueError(
+                f"layered: spec.capacity must be >= 2 to keep all duels, got {spec.capacity}; state it"
+            )
+        width.check(jax.ShapeDtypeStruct((1, spec.dim), FLOAT), spec.capacity // 2)
 
     def init(self, key: Array, spec: Spec, width: Width) -> State:
         """Return empty layers."""

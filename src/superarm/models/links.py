@@ -26,7 +26,7 @@ class Link:
         loss: of a score and a reward, a name of `losses.LOSSES`.
         mean: mu(s).
         information: expected curvature of the loss at s: mu'(s), and mu'(s)^2 / (mu(s) (1 - mu(s))) for the
-            probit link, whose loss is not that of a canonical link.
+            probit and the exponential link, whose losses are not those of canonical links.
     """
 
     name: str
@@ -48,12 +48,27 @@ def _probit_information(score: Array) -> Array:
     return jnp.exp(2.0 * norm.logpdf(score) - norm.logcdf(score) - norm.logcdf(-score))
 
 
+def _exponential_mean(score: Array) -> Array:
+    tail = 0.5 * jnp.exp(-jnp.abs(score))
+    return jnp.where(score >= 0.0, 1.0 - tail, tail)
+
+
+def _exponential_information(score: Array) -> Array:
+    tail = 0.5 * jnp.exp(-jnp.abs(score))
+    return tail / (1.0 - tail)
+
+
 LINKS = {
     "identity": Link("identity", "squared", lambda score: score, jnp.ones_like),
     "logistic": Link("logistic", "logistic", jax.nn.sigmoid, _logistic_information),
     "poisson": Link("poisson", "poisson", jnp.exp, jnp.exp),
     "probit": Link("probit", "probit", norm.cdf, _probit_information),
+    "exponential": Link("exponential", "exponential", _exponential_mean, _exponential_information),
 }
+
+
+# Of preferences: Bradley & Terry, Thurstone & Mosteller, and exponential noise on each utility.
+PREFERENCE_LINKS = ("logistic", "probit", "exponential")
 
 
 def link_of(loss: str) -> Link:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import jax
@@ -33,9 +34,24 @@ def probit(score: Array, feedback: Array) -> Array:
     return -feedback * norm.logcdf(score) - (1.0 - feedback) * norm.logcdf(-score)
 
 
+def exponential(score: Array, feedback: Array) -> Array:
+    """-feedback log g(score) - (1 - feedback) log g(-score), g of the Laplace law.
+
+    It is the law of the difference of two exponential noises: g(s) = 1 - e^-s / 2 for s >= 0, e^s / 2 below.
+    """
+    return -feedback * _log_laplace(score) - (1.0 - feedback) * _log_laplace(-score)
+
+
+def _log_laplace(score: Array) -> Array:
+    # The slope of |s| at 0 would be 0, and that of the loss is 1.
+    high = jnp.log1p(-0.5 * jnp.exp(-jnp.where(score >= 0.0, score, 0.0)))
+    return jnp.where(score >= 0.0, high, score - math.log(2.0))
+
+
 LOSSES: dict[str, Loss] = {
     "squared": squared,
     "logistic": logistic,
     "poisson": poisson,
     "probit": probit,
+    "exponential": exponential,
 }

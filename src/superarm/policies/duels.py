@@ -9,6 +9,7 @@ from superarm.choosers import Duel
 from superarm.choosers.duel import STRATEGIES
 from superarm.explorers import PairColstim, PairEnsemble, PairThompson, PairUCB, PairUniform
 from superarm.models import Ensemble, ItemMeans, Preferences, glm
+from superarm.models.links import PREFERENCE_LINKS
 from superarm.policies.oh2026 import RULES
 from superarm.policies.parts import radius_of
 from superarm.policy import Policy
@@ -35,7 +36,7 @@ def glm_duel(
         rule: "ucb" or "ts".
         strategy: "asymmetric", "optimistic" or "candidate".
         radius: a constant, or a schedule.
-        link: "logistic" (Bradley-Terry) or "probit" (Thurstone-Mosteller).
+        link: "logistic" (Bradley-Terry), "probit" (Thurstone-Mosteller) or "exponential" (noise).
         ridge: lambda.
         self_duels: allow an arm to meet itself.
         fitting: learn_every (1), memory ("all"), memory_size: see `superarm.glm`.
@@ -105,7 +106,7 @@ def colstim(
     Args:
         radius: c, a constant or a schedule.
         threshold: the largest |e|.
-        link: "logistic" or "probit".
+        link: "logistic", "probit" or "exponential" (noise).
         ridge: lambda.
         fitting: learn_every (1), memory ("all"), memory_size: see `superarm.glm`.
 
@@ -186,7 +187,7 @@ def _linear_duel(
     self_duels: bool,
     fitting: dict[str, Any],
 ) -> Policy:
-    checks.one_of(where, "link", link, ("logistic", "probit"))
+    checks.one_of(where, "link", link, PREFERENCE_LINKS)
     return Policy(
         model=Preferences(glm(link=link, ridge=ridge, weights="none", **fitting)),
         width=Full(),

@@ -31,7 +31,7 @@ def glm_ucb(
     Args:
         oracle: solves the offline problem over expected rewards; None to choose one arm.
         radius: a constant, or a schedule.
-        link: "identity", "logistic", "poisson" or "probit".
+        link: "identity", "logistic", "poisson", "probit" or "exponential".
         ridge: lambda.
         width: "full", "diagonal" or "sketched".
         fitting: learn_every (1), memory ("all"), memory_size, tolerance, steps: see `superarm.glm`.
@@ -69,7 +69,7 @@ def logistic_ts(
     Args:
         oracle: solves the offline problem over expected rewards; None to choose one arm.
         scale: multiplies the standard deviation.
-        link: "identity", "logistic", "poisson" or "probit".
+        link: "identity", "logistic", "poisson", "probit" or "exponential".
         ridge: lambda.
         draws: each arm is scored by its best of this many draws.
         width: "full", "diagonal" or "sketched".

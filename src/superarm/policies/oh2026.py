@@ -14,6 +14,7 @@ from superarm.choosers import Duel
 from superarm.choosers.duel import STRATEGIES
 from superarm.explorers import PairThompson, PairUCB
 from superarm.models import Neural, Paired, Preferences, neural, perceptron
+from superarm.models.links import PREFERENCE_LINKS
 from superarm.models.networks import INPUTS
 from superarm.policies.parts import radius_of
 from superarm.policy import Policy
@@ -54,14 +55,14 @@ def shallow_model(
             inputs, None for no such layer.
         ridge: lambda, of the penalty and of the Gram matrix.
         least_deviation: epsilon; None to count all preferences alike.
-        link: "logistic" or "probit".
+        link: "logistic", "probit" or "exponential" (noise).
         rows: what the Gram matrix is made of: features of the "last-layer", or the "gradient" in all
             parameters, which costs O(p^2) an observation.
         parametrization: "standard", or "shallow" for that of the theorems; see `perceptron`.
         fitting: others of `superarm.neural`, such as learn_every, steps, batch, memory, learning_rate.
     """
     where = "shallow_model"
-    checks.one_of(where, "link", link, ("logistic", "probit"))
+    checks.one_of(where, "link", link, PREFERENCE_LINKS)
     layers = checks.count(where, "hidden", hidden)
     network = perceptron(
         width=units,

@@ -272,7 +272,7 @@ def glm_tsl(
         oracle: solves the offline problem over expected rewards; None to choose one arm.
         scale: a, multiplies the standard deviation.
         ridge: lambda.
-        link: "identity", "logistic", "poisson" or "probit".
+        link: "identity", "logistic", "poisson", "probit" or "exponential".
         warmup: decisions of the warm-up; 0 for none.
         plan: of the warm-up: "design", "uniform" or "each".
         fitting: memory ("all"; "arms" where arms stay), learn_every (1): see `superarm.glm`.
