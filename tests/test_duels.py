@@ -277,6 +277,22 @@ def test_identical_arms_duel_at_random(strategy):
     assert len({tuple(pair) for pair in met}) > 10
 
 
+@pytest.mark.parametrize(
+    "policy",
+    [superarm.nvldb(units=4), superarm.max_inp(), superarm.vacdb(10), superarm.colstim()],
+    ids=lambda policy: policy.name,
+)
+def test_a_single_arm_meets_itself(policy):
+    with jax.enable_x64(True):
+        state = policy.init(jax.random.key(0), Spec(dim=2, num_arms=1, capacity=8))
+        decision = policy.select(state, jax.random.key(1), jnp.ones((1, 2)), 0)
+        assert decision.items.tolist() == [0, 0]
+        event = Event(decision.items, decision.features, jnp.array([1.0, 0.0]), decision.mask, decision.memo)
+        record = policy.observe(state, jax.random.key(2), event).record
+    assert bool(decision.healthy)
+    assert int(record.history.seen) == 0  # which says nothing
+
+
 @pytest.mark.full
 def test_a_thousand_arms():
     world = duels("square", num_arms=1000, dim=5)

@@ -274,11 +274,13 @@ def _reduced(work: Work, finals: list[Final]) -> str:
     fewer = [
         final for final in finals if final.seeds < work.plan.repetitions(work.plan.setting(final.setting))
     ]
-    asked = f"{min(final.seeds for final in fewer)} repetitions were asked for" if fewer else ""
+    least = min((final.seeds for final in fewer), default=0)
+    words = "repetition was" if least == 1 else "repetitions were"
+    asked = f"{least} {words} asked for" if fewer else ""
     met = {final.setting for final in finals}
     missing = [setting.name for setting in work.plan.settings if setting.name not in met]
     left = f"not run: {', '.join(missing)}" if missing else ""
-    return "; ".join(words for words in (work.plan.reduced, asked, left) if words)
+    return "; ".join(part for part in (work.plan.reduced, asked, left) if part)
 
 
 def _note(summary: Summary, band: str) -> str:

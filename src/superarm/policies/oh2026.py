@@ -23,7 +23,9 @@ from superarm.widths import Diagonal, Full, Radius
 from superarm.widths.gram import Gram
 
 RULES = ("ucb", "ts")
-BLOCK = 128  # rows per block of a fit: a policy that has learned duels an arm with itself, and few rows come
+BLOCK = (
+    128  # duels per block of a fit; of a policy that has learned few come, the rest are of an arm with itself
+)
 
 
 def shallow_model(
@@ -223,6 +225,7 @@ def full_gradient_model(*, units: int = 32, hidden: int = 2, ridge: float = 1.0,
         "steps": 20,
         "restart": True,
         "refresh": True,
+        "block": BLOCK,
     }
     return neural(Paired(network), **{**settings, **fitting})
 
