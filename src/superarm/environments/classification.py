@@ -11,6 +11,7 @@ import numpy as np
 
 from superarm import checks
 from superarm.choosers import Best, Subset
+from superarm.environments.face import ChoiceWorld
 from superarm.environments.semi_bandit import BernoulliWeights, chosen_by, semi_bandit
 from superarm.precision import FLOAT, double
 from superarm.types import Array, Decision, Offer, Oracle, Outcome, Spec, pytree, static
@@ -35,7 +36,7 @@ class LabelledOffer(Offer):
 
 @pytree
 @dataclass(frozen=True)
-class Classification:
+class Classification(ChoiceWorld):
     """Rows with a class each. Build it with `classification`.
 
     Attributes:
@@ -53,23 +54,9 @@ class Classification:
     num_codes: int = static()
 
     @property
-    def oracle(self) -> Oracle | None:
-        """The oracle of the feasible sets; None when one class is named."""
-        return self.chooser.oracle if isinstance(self.chooser, Subset) else None
-
-    @property
-    def native(self) -> bool:
-        """Whether the optimum of a round can be found inside compiled code."""
-        return self.chooser.native
-
-    @property
     def spec(self) -> Spec:
         """d K features, K arms."""
         return Spec(dim=self.features.shape[1] * self.num_classes, num_arms=self.num_classes)
-
-    def check(self) -> None:
-        """Let the oracle refuse a number of classes that it cannot choose from."""
-        self.chooser.check(self.num_classes)
 
     @double
     def init(self, key: Array) -> ClassRows:

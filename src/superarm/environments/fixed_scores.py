@@ -10,6 +10,7 @@ import jax.numpy as jnp
 
 from superarm import checks
 from superarm.choosers import Best, Subset
+from superarm.environments.face import ChoiceWorld
 from superarm.environments.semi_bandit import GaussianWeights, chosen_by, semi_bandit
 from superarm.environments.sphere import on_sphere
 from superarm.precision import FLOAT, double
@@ -60,7 +61,7 @@ class FixedWorld:
 
 @pytree
 @dataclass(frozen=True)
-class FixedScores:
+class FixedScores(ChoiceWorld):
     """Arms on the sphere that stay. Build it with `fixed_scores`."""
 
     theta_norm: Array
@@ -71,23 +72,9 @@ class FixedScores:
     num_arms: int = static()
 
     @property
-    def oracle(self) -> Oracle | None:
-        """The oracle of the feasible sets; None when one arm is chosen."""
-        return self.chooser.oracle if isinstance(self.chooser, Subset) else None
-
-    @property
-    def native(self) -> bool:
-        """Whether the optimum can be found inside compiled code."""
-        return self.chooser.native
-
-    @property
     def spec(self) -> Spec:
         """d features, n arms."""
         return Spec(dim=self.dim, num_arms=self.num_arms)
-
-    def check(self) -> None:
-        """Let the oracle refuse a number of arms that it cannot choose from."""
-        self.chooser.check(self.num_arms)
 
     @double
     def init(self, key: Array) -> FixedWorld:

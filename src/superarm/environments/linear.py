@@ -9,6 +9,7 @@ import jax.numpy as jnp
 
 from superarm import checks
 from superarm.choosers import Best, Subset
+from superarm.environments.face import ChoiceWorld
 from superarm.environments.semi_bandit import GaussianWeights, chosen_by, semi_bandit
 from superarm.environments.sphere import on_sphere
 from superarm.precision import FLOAT, double
@@ -17,7 +18,7 @@ from superarm.types import Array, Decision, Offer, Oracle, Outcome, Spec, pytree
 
 @pytree
 @dataclass(frozen=True)
-class LinearScores:
+class LinearScores(ChoiceWorld):
     """Contexts uniform on the sphere, scores x'theta*. Build it with `linear_scores`."""
 
     theta_norm: Array
@@ -28,23 +29,9 @@ class LinearScores:
     num_arms: int = static()
 
     @property
-    def oracle(self) -> Oracle | None:
-        """The oracle of the feasible sets; None when one arm is chosen."""
-        return self.chooser.oracle if isinstance(self.chooser, Subset) else None
-
-    @property
-    def native(self) -> bool:
-        """Whether the optimum of a round can be found inside compiled code."""
-        return self.chooser.native
-
-    @property
     def spec(self) -> Spec:
         """d features, n arms."""
         return Spec(dim=self.dim, num_arms=self.num_arms)
-
-    def check(self) -> None:
-        """Let the oracle refuse a number of arms that it cannot choose from."""
-        self.chooser.check(self.num_arms)
 
     @double
     def init(self, key: Array) -> Array:

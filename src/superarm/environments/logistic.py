@@ -10,6 +10,7 @@ import jax.numpy as jnp
 
 from superarm import checks
 from superarm.choosers import Best, Subset
+from superarm.environments.face import ChoiceWorld
 from superarm.environments.semi_bandit import BernoulliWeights, chosen_by, semi_bandit
 from superarm.precision import FLOAT, double
 from superarm.types import Array, Decision, Offer, Oracle, Outcome, Spec, pytree, static
@@ -46,7 +47,7 @@ class LogisticWorld:
 
 @pytree
 @dataclass(frozen=True)
-class LogisticScores:
+class LogisticScores(ChoiceWorld):
     """Rewards 1 with probability mu(h(x)). Build it with `logistic_scores`."""
 
     weights: BernoulliWeights
@@ -57,23 +58,9 @@ class LogisticScores:
     pool: int = static()
 
     @property
-    def oracle(self) -> Oracle | None:
-        """The oracle of the feasible sets; None when one arm is chosen."""
-        return self.chooser.oracle if isinstance(self.chooser, Subset) else None
-
-    @property
-    def native(self) -> bool:
-        """Whether the optimum of a round can be found inside compiled code."""
-        return self.chooser.native
-
-    @property
     def spec(self) -> Spec:
         """d features, n arms."""
         return Spec(dim=self.dim, num_arms=self.num_arms)
-
-    def check(self) -> None:
-        """Let the oracle refuse a number of arms that it cannot choose from."""
-        self.chooser.check(self.num_arms)
 
     @double
     def init(self, key: Array) -> LogisticWorld:

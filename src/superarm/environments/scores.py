@@ -9,6 +9,7 @@ import jax.numpy as jnp
 
 from superarm import checks
 from superarm.choosers import Best, Subset
+from superarm.environments.face import ChoiceWorld
 from superarm.environments.semi_bandit import GaussianWeights, chosen_by, semi_bandit
 from superarm.environments.sphere import Score, SphereArms, sphere_arms
 from superarm.precision import double
@@ -35,7 +36,7 @@ SCORES: dict[str, Score] = {"linear": linear, "quadratic": quadratic, "cosine": 
 
 @pytree
 @dataclass(frozen=True)
-class NonlinearScores:
+class NonlinearScores(ChoiceWorld):
     """Contexts uniform on the sphere, scores h(x). Build it with `nonlinear_scores`."""
 
     arms: SphereArms
@@ -44,23 +45,9 @@ class NonlinearScores:
     hindsight: bool = static()
 
     @property
-    def oracle(self) -> Oracle | None:
-        """The oracle of the feasible sets; None when one arm is chosen."""
-        return self.chooser.oracle if isinstance(self.chooser, Subset) else None
-
-    @property
-    def native(self) -> bool:
-        """Whether the optimum of a round can be found inside compiled code."""
-        return self.chooser.native
-
-    @property
     def spec(self) -> Spec:
         """d features, n arms."""
         return self.arms.spec
-
-    def check(self) -> None:
-        """Let the oracle refuse a number of arms that it cannot choose from."""
-        self.chooser.check(self.arms.num_arms)
 
     def init(self, key: Array) -> Array:
         """Draw a."""
