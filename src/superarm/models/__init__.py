@@ -1,6 +1,7 @@
 """Models: what score does a feature vector have?"""
 
 from superarm.models.coefficients import Coefficients
+from superarm.models.custom import network
 from superarm.models.ensemble import Ensemble
 from superarm.models.factory import glm, neural
 from superarm.models.fitting import Fitting
@@ -9,7 +10,7 @@ from superarm.models.items import ItemBetas, ItemMeans
 from superarm.models.layered import Layered
 from superarm.models.linear import Linear
 from superarm.models.links import LINKS, Link
-from superarm.models.networks import network, perceptron
+from superarm.models.networks import perceptron
 from superarm.models.neural import EffectiveDimension, Neural
 from superarm.models.one_pass import OnePassLogistic
 from superarm.models.paired import Paired
