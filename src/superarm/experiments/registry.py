@@ -6,7 +6,15 @@ import difflib
 import fnmatch
 from collections.abc import Iterable
 
-from superarm.experiments import bae2026, hwang2023, oh2026, sun2026, sun2026_data, wen2015
+from superarm.experiments import (
+    bae2026,
+    bae2026_replay,
+    hwang2023,
+    oh2026,
+    sun2026,
+    sun2026_data,
+    wen2015,
+)
 from superarm.experiments.experiment import SCALES, Experiment, ExperimentError, Plan
 
 EXPERIMENTS: dict[str, Experiment] = {
@@ -15,6 +23,7 @@ EXPERIMENTS: dict[str, Experiment] = {
         *wen2015.EXPERIMENTS,
         *hwang2023.EXPERIMENTS,
         *bae2026.EXPERIMENTS,
+        *bae2026_replay.EXPERIMENTS,
         *sun2026.EXPERIMENTS,
         *sun2026_data.EXPERIMENTS,
         *oh2026.EXPERIMENTS,
