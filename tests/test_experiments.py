@@ -704,13 +704,27 @@ def test_a_setting_can_be_run_alone_and_the_rest_later(tmp_path):
     options = {"scale": "smoke", "seeds": 2, "out": tmp_path, "workers": 0}
     first = runner.run(name, settings=everything[:1], **options)
     assert [setting.name for setting in first.settings] == everything[:1]
-    assert f"not run: {', '.join(everything[1:])}" in first.reduced
+    assert f"not run, or not all: {', '.join(everything[1:])}" in first.reduced
     assert len(first.claims) == len(lookup(name).claims)
     with pytest.raises(ExperimentError, match="a setting of wen2015/longest-path-noise must be one of"):
         runner.run(name, settings=["sigma3"], **options)
     whole = runner.run(name, **options)
     assert [setting.name for setting in whole.settings] == everything
     assert "not run" not in whole.reduced
+
+
+def test_what_an_interrupted_run_left_out_is_told(tmp_path, monkeypatch):
+    name = "hwang2023/quadratic"
+    (setting,) = lookup(name).plan("smoke").settings
+    lost, original = next(iter(setting.policies)), runner._run_cells
+
+    def interrupted(work, todo, *rest):
+        original(work, [cell for cell in todo if cell.policy != lost], *rest)
+
+    monkeypatch.setattr(runner, "_run_cells", interrupted)
+    summary = runner.run(name, scale="smoke", seeds=2, out=tmp_path, workers=0)
+    assert f"not run, or not all: {setting.name}" in summary.reduced
+    assert {one.policy for one in summary.finals} == set(setting.policies) - {lost}
 
 
 def test_policies_meet_the_same_world_in_every_setting_of_a_sweep(tmp_path):

@@ -229,7 +229,13 @@ def _other(work: Work, name: str) -> Runs:
 
 def _summary(work: Work, runs: Runs, origin: Origin) -> Summary:
     settings = [setting for setting in work.plan.settings if setting.name in runs.axis]
-    finals = [_final(work, runs, setting.name, policy) for setting in settings for policy in setting.policies]
+    met = set(zip(runs.table["setting"], runs.table["policy"], strict=True))
+    finals = [
+        _final(work, runs, setting.name, policy)
+        for setting in settings
+        for policy in setting.policies
+        if (setting.name, policy) in met
+    ]
     runs_made = sum(final.seeds for final in finals)
     seconds = float(runs.table["seconds"].sum())
     return Summary(
@@ -277,9 +283,13 @@ def _reduced(work: Work, finals: list[Final]) -> str:
     least = min((final.seeds for final in fewer), default=0)
     words = "repetition was" if least == 1 else "repetitions were"
     asked = f"{least} {words} asked for" if fewer else ""
-    met = {final.setting for final in finals}
-    missing = [setting.name for setting in work.plan.settings if setting.name not in met]
-    left = f"not run: {', '.join(missing)}" if missing else ""
+    met = {(final.setting, final.policy) for final in finals}
+    missing = [
+        setting.name
+        for setting in work.plan.settings
+        if any((setting.name, policy) not in met for policy in setting.policies)
+    ]
+    left = f"not run, or not all: {', '.join(missing)}" if missing else ""
     return "; ".join(part for part in (work.plan.reduced, asked, left) if part)
 
 
