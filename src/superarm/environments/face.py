@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+
 from superarm.choosers import Best, Subset
 from superarm.types import Oracle, Spec
 
 
-class ChoiceWorld:
+class ChoiceWorld(ABC):
     """A world in which one arm, or a set through an oracle, is chosen: by `chooser`, which knows the best."""
 
     chooser: Best | Subset
 
     @property
+    @abstractmethod
     def spec(self) -> Spec:
         """The size of the problem."""
-        raise NotImplementedError
 
     @property
     def oracle(self) -> Oracle | None:
