@@ -234,6 +234,17 @@ def probit_slope(s, y):
     return -y * up + (1 - y) * down
 
 
+def laplace_log(s):
+    """Of the distribution function; SciPy's own underflows."""
+    return np.where(s >= 0, np.log1p(-np.exp(-np.abs(s)) / 2), s - np.log(2))
+
+
+def laplace_hazard(s):
+    """Its derivative."""
+    tail = np.exp(-np.abs(s)) / 2
+    return np.where(s >= 0, tail / (1 - tail), 1.0)
+
+
 FORMULAS = {
     "squared": (lambda s, y: (s - y) ** 2 / 2, lambda s, y: s - y),
     "logistic": (
@@ -241,6 +252,10 @@ FORMULAS = {
         lambda s, y: scipy.special.expit(s) - y,
     ),
     "poisson": (lambda s, y: np.exp(s) - y * s, lambda s, y: np.exp(s) - y),
+    "exponential": (
+        bernoulli(laplace_log, lambda s: laplace_log(-s)),
+        lambda s, y: -y * laplace_hazard(s) + (1 - y) * laplace_hazard(-s),
+    ),
     "probit": (
         bernoulli(scipy.stats.norm.logcdf, lambda s: scipy.stats.norm.logcdf(-s)),
         probit_slope,
