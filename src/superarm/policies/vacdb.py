@@ -31,7 +31,7 @@ def vacdb(
     Args:
         horizon: T, the decisions to be made; it sets `finest`.
         radius: beta, by which arms are dropped; None for that of the paper's equation 4.3, which is wide.
-            oh2026 runs 2 sqrt(d log T).
+            2 sqrt(d log T) is what our oh2026 experiments run.
         kappa: the least slope of the logistic link, and the penalty; 0.1 for utilities up to 2.2 apart.
         finest: alpha, from where on a difference is known; None for T^-3/2.
         delta: the chance that equation 4.3 may fail.
