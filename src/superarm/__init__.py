@@ -1,6 +1,7 @@
 """superarm: contextual bandits whose action is one arm, a set of arms, or a duel."""
 
-from superarm import anytime, bounds, design, environments, evaluate, ntk, rewards, types
+from superarm import anytime, bounds, config, design, environments, errors, evaluate, ntk, rewards, types
+from superarm.agent import Agent
 from superarm.choosers import oracles
 from superarm.choosers.oracles import top_k
 from superarm.models import glm, network, neural, perceptron
@@ -63,19 +64,24 @@ from superarm.policies import (
     warm_up,
 )
 from superarm.policy import Policy
+from superarm.selection import Selection
 from superarm.simulate import SimulationError, compare, simulate
+from superarm.store.keeper import Store
 from superarm.tune import tune
 from superarm.types import Choice, Decision, Event, Spec, State
 from superarm.widths import bernstein, lemma1_radius, lemma7_radius, optimistic_draws, tail_bound
 
 __all__ = [
+    "Agent",
     "Choice",
     "Decision",
     "Event",
     "Policy",
+    "Selection",
     "SimulationError",
     "Spec",
     "State",
+    "Store",
     "ada_ofu_ecolog",
     "anytime",
     "bernstein",
@@ -90,11 +96,13 @@ __all__ = [
     "comb_ts",
     "comb_ucb1",
     "compare",
+    "config",
     "design",
     "ecolog",
     "ensemble_duel",
     "environments",
     "epsilon_greedy",
+    "errors",
     "evaluate",
     "evill",
     "glm",

@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 from superarm import checks
 from superarm.policy import Epoch, Policy
@@ -35,6 +36,7 @@ class Anytime:
     growth: float
     replay: bool
     name: str
+    recipe: Mapping[str, Any] | None = None  # the preset and its arguments, to write it down
 
     def epochs(self, rounds: int) -> tuple[Epoch, ...]:
         """The policies of a run of so many decisions; the last epoch may be cut short."""

@@ -42,7 +42,12 @@ def real(where: str, name: str, value: Any) -> Any:
     """Return `value` as a float64 leaf; it must be a finite number, or an array of them for a grid."""
     if isinstance(value, bool) or not isinstance(value, int | float | np.number | np.ndarray):
         raise TypeError(f"{where}: {name} must be a number, got {type(value).__name__}")
-    array = np.asarray(value, dtype=np.float64)
+    try:
+        array = np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"{where}: {name} must be numbers, got dtype {np.asarray(value).dtype}") from error
+    except OverflowError as error:
+        raise ValueError(f"{where}: {name} must be finite, got more than a float holds") from error
     if not np.all(np.isfinite(array)):
         raise ValueError(f"{where}: {name} must be finite, got {_show(value)}")
     return array
@@ -77,8 +82,11 @@ def has(where: str, name: str, value: Any, methods: Sequence[str]) -> Any:
 def matrix(where: str, name: str, value: Any, shape: tuple[int | None, ...]) -> Any:
     """Return `value` as a finite float64 array of `shape`, where None fits any length."""
     try:
-        array = np.asarray(value, dtype=np.float64)
-    except (TypeError, ValueError) as error:
+        raw = np.asarray(value)
+        if raw.dtype.kind not in "fiubO":  # complex numbers would lose a part, words and dates their meaning
+            raise TypeError(str(raw.dtype))
+        array = np.asarray(raw, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError) as error:
         raise TypeError(f"{where}: {name} must be an array of numbers, got {type(value).__name__}") from error
     fits = len(array.shape) == len(shape) and all(
         want is None or want == got for want, got in zip(shape, array.shape, strict=True)

@@ -8,7 +8,6 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from superarm.choosers.best import Best
 from superarm.explorers.options import options_of
 from superarm.layers import LayerScores
 from superarm.precision import FLOAT, double
@@ -127,22 +126,28 @@ class Policy:
     def propensities(
         self, state: State, contexts: Array, count: Array | int, mask: Array | None = None
     ) -> Array:
-        """(n,) the exact chance of every arm to be the one that `select` chooses.
+        """(n,) the exact chance of every arm to be chosen by `select`: to be in the set, where it is a set.
 
-        For policies that choose one arm by one of finitely many scores: greedy, epsilon-greedy, uniform, UCB,
-        ensembles (the share of the members that would choose the arm), and warm-ups before them. Tied arms
-        share a chance.
+        For policies that choose one arm, or the k best, by one of finitely many scores: greedy,
+        epsilon-greedy, uniform, UCB, ensembles (the share of the members that would choose the arm), and
+        warm-ups before them. Tied arms share what is left.
         """
-        if not isinstance(self.chooser, Best):
-            must = "chooser must choose one arm for propensities of arms"
+        top = getattr(self.chooser, "top", None)
+        if top is None:
+            must = "chooser must choose one arm, or any k, for propensities of arms"
             raise TypeError(f"{self.name}: {must}, got {type(self.chooser).__name__}")
         contexts = jnp.asarray(contexts, FLOAT)
         mask = jnp.ones(contexts.shape[0], bool) if mask is None else jnp.asarray(mask, bool)
         beliefs = self.model.beliefs(state, contexts, self.width)
         chances, scores = options_of(self.name, self.explorer, beliefs, jnp.asarray(count))
         offered = jnp.where(mask[None], scores, -jnp.inf)
-        best = ((offered == jnp.max(offered, axis=1, keepdims=True)) & mask[None]).astype(FLOAT)
-        return chances @ (best / jnp.maximum(jnp.sum(best, axis=1, keepdims=True), 1.0))
+        # XLA sorts float64 to select from it, so that one arm is found by the maximum.
+        ranked = jnp.max(offered, axis=1, keepdims=True) if top == 1 else jax.lax.top_k(offered, top)[0]
+        threshold = ranked[:, -1:]  # of every option
+        above, tied = offered > threshold, (offered == threshold) & mask[None]
+        taken, sharing = (jnp.sum(one, axis=1, dtype=FLOAT, keepdims=True) for one in (above, tied))
+        left = (top - taken) / jnp.maximum(sharing, 1.0)
+        return chances @ jnp.where(above, 1.0, jnp.where(tied, left, 0.0))
 
     @double
     def observe(self, state: State, key: Array, event: Event) -> State:

@@ -14,6 +14,8 @@ import jax
 Array = jax.Array
 Cls = TypeVar("Cls", bound=type)
 
+CLASSES: dict[str, Any] = {}  # superarm's own parts by name, for configurations
+
 
 def pytree(cls: Cls) -> Cls:
     """Register a frozen dataclass with JAX; fields marked `static()` become part of its structure.
@@ -40,6 +42,8 @@ def pytree(cls: Cls) -> Cls:
         return cls(**dict(zip(leaves, children, strict=True)), **named)
 
     jax.tree_util.register_pytree_with_keys(cls, flatten_with_keys, unflatten, flatten)
+    if cls.__module__.startswith("superarm."):
+        CLASSES[cls.__name__] = cls
     return cls
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -14,6 +15,8 @@ from superarm.types import Array, Choice, pytree
 @dataclass(frozen=True)
 class Best:
     """The available arm with the highest score; ties are broken at random."""
+
+    top: ClassVar[int] = 1
 
     @property
     def native(self) -> bool:

@@ -24,6 +24,11 @@ class Subset:
         """The most items in a set."""
         return self.oracle.size
 
+    @property
+    def top(self) -> int | None:
+        """k, when any set of k arms may be chosen; None otherwise."""
+        return getattr(self.oracle, "top", None)
+
     def check(self, num_arms: int) -> None:
         """Let the oracle refuse what it cannot solve."""
         self.oracle.check(num_arms)

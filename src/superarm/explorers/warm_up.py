@@ -42,6 +42,11 @@ class WarmUp:
     plan: str = static()
     horizon: int | None = static(default=None)
 
+    @property
+    def by_arm(self) -> bool:
+        """Whether the plan knows arms by their index."""
+        return self.plan != "uniform"
+
     def length(self, num_arms: int) -> int:
         """Decisions by the plan."""
         rounds = num_arms if self.rounds is None else self.rounds

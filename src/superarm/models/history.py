@@ -58,6 +58,11 @@ class Memory:
     kind: str = static(default="all")
     size: int = static(default=0)
 
+    @property
+    def by_arm(self) -> bool:
+        """Whether an arm is known by its index."""
+        return self.kind == "arms"
+
     def slots(self, spec: Spec) -> int:
         """Observations to make room for."""
         if self.kind == "all":

@@ -83,6 +83,7 @@ class ItemMeans:
     """The mean of each item's observations; 0 before the first."""
 
     learn_every: ClassVar[int | None] = None
+    by_arm: ClassVar[bool] = True
 
     def check(self, spec: Spec, width: Width | None) -> None:
         """Accept any size."""
@@ -132,6 +133,8 @@ class ItemBetas:
     prior_losses: Array
 
     learn_every: ClassVar[int | None] = None
+    by_arm: ClassVar[bool] = True
+    feedback_range: ClassVar[tuple[float, float]] = (0.0, 1.0)
 
     def check(self, spec: Spec, width: Width | None) -> None:
         """Accept any size."""

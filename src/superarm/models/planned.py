@@ -7,7 +7,7 @@ stays in the record from then on; it is made again only while no feedback has co
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -99,6 +99,8 @@ class Planned:
 
     model: Model
     rounds: int = static()
+
+    by_arm: ClassVar[bool] = True
 
     @property
     def learn_every(self) -> int | None:

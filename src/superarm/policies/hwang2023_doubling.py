@@ -6,6 +6,7 @@ Hwang, Chai & Oh (2023), Combinatorial Neural Bandits, ICML, appendix F.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from superarm.anytime import Anytime, doubling
@@ -48,12 +49,22 @@ def cn_ucb_doubling(
     >>> cn_ucb_doubling(superarm.top_k(2), period=50).name
     'cn_ucb_doubling'
     """
-    return doubling(
+    policy = doubling(
         lambda epoch: cn_ucb(
             oracle, model(epoch), radius=_at(radius, epoch), offset=_at(offset, epoch), width=width
         ),
         period=period,
     )
+    recipe = {
+        "preset": "cn_ucb_doubling",
+        "oracle": oracle,
+        "model": None if model is growing_model else model,
+        "period": period,
+        "radius": radius,
+        "offset": offset,
+        "width": width,
+    }
+    return replace(policy, recipe=recipe)
 
 
 def cn_ts_doubling(
@@ -81,7 +92,7 @@ def cn_ts_doubling(
     >>> cn_ts_doubling(superarm.top_k(2), period=50).name
     'cn_ts_doubling'
     """
-    return doubling(
+    policy = doubling(
         lambda epoch: cn_ts(
             oracle,
             model(epoch),
@@ -92,6 +103,17 @@ def cn_ts_doubling(
         ),
         period=period,
     )
+    recipe = {
+        "preset": "cn_ts_doubling",
+        "oracle": oracle,
+        "model": None if model is growing_model else model,
+        "period": period,
+        "scale": scale,
+        "draws": draws,
+        "offset": offset,
+        "width": width,
+    }
+    return replace(policy, recipe=recipe)
 
 
 def _at(value: Any, epoch: int) -> Any:

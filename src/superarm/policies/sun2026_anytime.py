@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from superarm.anytime import GROWTH, Anytime, restarts
@@ -59,11 +60,13 @@ def lin_es_anytime(
     >>> lin_es_anytime(first=300).name
     'lin_es_anytime'
     """
-    return restarts(
+    policy = restarts(
         lambda length: lin_es(oracle, size=size(length), perturbation=perturbation(length), ridge=ridge),
         first=first,
         growth=growth,
     )
+    recipe = _recipe(size, perturbation) | {"oracle": oracle, "ridge": ridge}
+    return replace(policy, recipe={"preset": "lin_es_anytime", "first": first, "growth": growth} | recipe)
 
 
 def glm_es_anytime(
@@ -90,7 +93,7 @@ def glm_es_anytime(
     >>> glm_es_anytime(memory="arms").name
     'glm_es_anytime'
     """
-    return restarts(
+    policy = restarts(
         lambda length: glm_es(
             oracle,
             size=size(length),
@@ -101,6 +104,8 @@ def glm_es_anytime(
         first=first,
         growth=growth,
     )
+    recipe = _recipe(size, perturbation) | {"oracle": oracle, "warmup": warmup, **settings}
+    return replace(policy, recipe={"preset": "glm_es_anytime", "first": first, "growth": growth} | recipe)
 
 
 def neural_es_anytime(
@@ -127,7 +132,7 @@ def neural_es_anytime(
     >>> neural_es_anytime().name
     'neural_es_anytime'
     """
-    return restarts(
+    policy = restarts(
         lambda length: neural_es(
             oracle,
             model,
@@ -139,3 +144,13 @@ def neural_es_anytime(
         first=first,
         growth=growth,
     )
+    recipe = _recipe(size, perturbation) | {"oracle": oracle, "model": model, "warmup": warmup}
+    return replace(policy, recipe={"preset": "neural_es_anytime", "first": first, "growth": growth} | recipe)
+
+
+def _recipe(size: Callable[[int], int], rule: Rule) -> dict[str, Any]:
+    """The functions of an epoch's length, where they are not the paper's."""
+    return {
+        "size": None if size is members else size,
+        "perturbation": None if rule is perturbation else rule,
+    }

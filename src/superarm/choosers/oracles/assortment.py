@@ -30,6 +30,7 @@ class Assortment:
     size: int = static()
 
     native: ClassVar[bool] = True
+    by_arm: ClassVar[bool] = True
     factor: ClassVar[float] = 1.0
 
     def check(self, num_arms: int) -> None:

@@ -38,6 +38,7 @@ class DagPath:
     shortest: bool = static(default=False)
 
     native: ClassVar[bool] = True
+    by_arm: ClassVar[bool] = True
     factor: ClassVar[float] = 1.0
 
     def check(self, num_arms: int) -> None:

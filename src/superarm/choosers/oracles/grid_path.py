@@ -23,6 +23,7 @@ class GridPath:
     shortest: bool = static(default=False)
 
     native: ClassVar[bool] = True
+    by_arm: ClassVar[bool] = True
     factor: ClassVar[float] = 1.0
 
     @property

@@ -35,6 +35,7 @@ class Knapsack:
     size: int = static()
 
     native: ClassVar[bool] = False
+    by_arm: ClassVar[bool] = True
     factor: ClassVar[float] = 1.0
 
     def check(self, num_arms: int) -> None:
@@ -74,6 +75,7 @@ class GreedyKnapsack:
     size: int = static()
 
     native: ClassVar[bool] = True
+    by_arm: ClassVar[bool] = True
     factor: ClassVar[float] = 0.5
 
     def check(self, num_arms: int) -> None:

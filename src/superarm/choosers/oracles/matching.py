@@ -33,6 +33,7 @@ class Matching:
     perfect: bool = static(default=False)
 
     native: ClassVar[bool] = False
+    by_arm: ClassVar[bool] = True
     factor: ClassVar[float] = 1.0
 
     def check(self, num_arms: int) -> None:

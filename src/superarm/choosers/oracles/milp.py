@@ -38,6 +38,7 @@ class Milp:
     time_limit: float | None = static(default=None)
 
     native: ClassVar[bool] = False
+    by_arm: ClassVar[bool] = True
 
     @property
     def factor(self) -> float:

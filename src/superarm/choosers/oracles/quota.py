@@ -63,6 +63,7 @@ class Quota:
     num_arms: int = static()
 
     native: ClassVar[bool] = True
+    by_arm: ClassVar[bool] = True
     factor: ClassVar[float] = 1.0
 
     def check(self, num_arms: int) -> None:

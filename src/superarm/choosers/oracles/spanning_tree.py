@@ -28,6 +28,7 @@ class SpanningTree:
     num_nodes: int = static()
 
     native: ClassVar[bool] = False
+    by_arm: ClassVar[bool] = True
     factor: ClassVar[float] = 1.0
 
     @property

@@ -28,6 +28,11 @@ class TopK:
         """k."""
         return self.k
 
+    @property
+    def top(self) -> int:
+        """k: every set of k arms may be chosen."""
+        return self.k
+
     def check(self, num_arms: int) -> None:
         """Refuse more items than there are arms."""
         if self.k > num_arms:

@@ -1,0 +1,111 @@
+"""All that an agent knows: a function of what happened, in order."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from superarm import engine
+from superarm.arms import Arms, arms_of
+from superarm.choosers.duel import Duel
+from superarm.choosers.layered_duel import LayeredDuel
+from superarm.core import Core, Happened
+from superarm.errors import UnknownDecisionError
+from superarm.frames import Id
+from superarm.policy import Policy
+from superarm.selection import Pending
+from superarm.settings import Settings, settings_of
+from superarm.types import Spec
+
+NDArray = np.ndarray[Any, Any]
+
+
+class Book:
+    """The policy, its arms, what it learned, and the decisions that wait for feedback."""
+
+    def __init__(
+        self, where: str, policy: Any, arms: int | Sequence[Id] | None, settings: dict[str, Any]
+    ) -> None:
+        """Begin empty."""
+        first: Policy = policy.epochs(1)[0].policy
+        self.policy = policy
+        self.settings: Settings = settings_of(where, first, settings)
+        self.arms: Arms = arms_of(where, first, arms)
+        self.core: Core | None = None
+        self.waiting: OrderedDict[int, Pending] = OrderedDict()
+        self.updates = self.expired = self.repeated = 0
+        self.is_duel = isinstance(policy.chooser, Duel | LayeredDuel)
+        self.feedback_range = engine.feedback_range(first.model)
+
+    @property
+    def dim(self) -> int | None:
+        """d, once it is known."""
+        return None if self.core is None else self.core.spec.dim
+
+    def started(self, dim: int) -> Core:
+        """Return the core, begun if it was not."""
+        if self.core is None:
+            spec = Spec(dim=dim, num_arms=self.arms.fixed or engine.FEWEST)
+            one = self.settings
+            self.core = Core(
+                self.policy, seed=one.seed, spec=spec, most=one.max_observations, learns=not one.background
+            )
+        return self.core
+
+    @contextmanager
+    def tried(self, dim: int) -> Iterator[Core]:
+        """Give the core; if the first call of all fails, it has not begun."""
+        before = self.core
+        try:
+            yield self.started(dim)
+        except BaseException:
+            self.core = before
+            raise
+
+    def decided(self, pending: Pending) -> None:
+        """Remember a decision; the oldest expire."""
+        number = self.started(pending.features.shape[1]).decided()
+        self.waiting[number] = pending
+        self._expire(pending.time)
+        while len(self.waiting) > self.settings.max_pending:
+            self.waiting.popitem(last=False)
+            self.expired += 1
+
+    def find(self, number: Any, now: float) -> Pending | None:
+        """Return the decision of a number; None if it does not wait any more."""
+        if isinstance(number, bool) or not isinstance(number, int | np.integer):
+            raise TypeError(f"update: decision must be a Selection or its id, got {type(number).__name__}")
+        made = 0 if self.core is None else self.core.decisions
+        if not 0 <= number < made:
+            raise UnknownDecisionError(f"update: decision must be one that was made, got {number} of {made}")
+        self._expire(now)
+        return self.waiting.get(int(number))
+
+    def told(self, number: int, values: NDArray, known: NDArray) -> None:
+        """Take in feedback that was accepted; learn if that is due."""
+        pending = self.waiting[number]
+        happened = Happened(pending.items, pending.features, values, known, pending.memo)
+        self.started(0).observe(number, happened, pending.epoch)
+        self.updates += 1
+        pending.seen = pending.seen | known
+        if pending.settled:
+            del self.waiting[number]
+
+    def given(self, items: NDArray, features: NDArray, feedback: NDArray) -> None:
+        """Take in a choice that was made elsewhere, with its feedback."""
+        core = self.started(features.shape[1])
+        happened = Happened(items, features, feedback, np.ones(len(items), bool))
+        core.observe(core.decided(), happened, core.number)
+        self.updates += 1
+
+    def _expire(self, now: float) -> None:
+        """Forget decisions that have waited too long."""
+        if self.settings.max_age is None:
+            return
+        while self.waiting and next(iter(self.waiting.values())).time < now - self.settings.max_age:
+            self.waiting.popitem(last=False)
+            self.expired += 1

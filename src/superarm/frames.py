@@ -1,0 +1,131 @@
+"""Tables as they come, from NumPy, pandas, polars or Arrow, as matrices of numbers with names."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from superarm import checks
+
+Id = str | int
+LARGEST = 1e9  # of a feature or of feedback: its square is finite in single precision, summed over features
+
+
+@dataclass(frozen=True)
+class Frame:
+    """values: (n, d); columns: (d,) their names, where they have some; ids: (n,) of the rows' labels, too."""
+
+    values: np.ndarray[Any, Any]
+    columns: tuple[str, ...] | None
+    ids: tuple[Id, ...] | None
+
+
+def frame_of(where: str, contexts: Any, columns: tuple[str, ...] | None = None) -> Frame:
+    """Return a table of features, its columns in the order of `columns` when they are given.
+
+    Args:
+        where: who asks.
+        contexts: (n, d) numbers: an array, nested lists, or a table of pandas, polars or Arrow. The labels of
+            a pandas index are ids, unless they just count.
+        columns: the names that a table must have; an array has none, and is taken as it is.
+
+    >>> import pandas as pd
+    >>> frame_of("select", pd.DataFrame({"b": [1.0], "a": [2.0]}), ("a", "b")).values.tolist()
+    [[2.0, 1.0]]
+    """
+    names = _names(contexts)
+    ids = None
+    if names is None:
+        values = checks.matrix(where, "contexts", contexts, (None, None))
+    else:
+        ids = _labels(where, contexts)
+        order = names if columns is None else columns
+        missing = [name for name in order if name not in names]
+        extra = [name for name in names if name not in order]
+        if missing or extra or len(set(names)) < len(names):
+            got = ", ".join(names[:20])
+            raise ValueError(
+                f"{where}: contexts must have the columns {', '.join(order[:20])}, once each, got {got}"
+            )
+        values = checks.matrix(where, "contexts", _columns(where, contexts, order), (None, None))
+        names = tuple(order)
+    return Frame(bounded(where, "contexts", values), names, ids)
+
+
+def bounded(where: str, name: str, values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Return the values; none may be larger than what sums of squares hold."""
+    if values.size and np.max(np.abs(values)) > LARGEST:
+        raise ValueError(
+            f"{where}: {name} must lie within +-{LARGEST:g}, got {np.max(np.abs(values)):g}; rescale"
+        )
+    return values
+
+
+def ids_of(where: str, ids: Any, length: int | None) -> tuple[Id, ...]:
+    """Return ids as words and whole numbers, each once; there must be `length`, unless that is None.
+
+    >>> ids_of("select", ["a", "b"], 2)
+    ('a', 'b')
+    """
+    if isinstance(ids, str) or not (isinstance(ids, Sequence) or hasattr(ids, "__array__")):
+        raise TypeError(f"{where}: ids must be a list of words or whole numbers, got {type(ids).__name__}")
+    plain = tuple(id_of(where, one) for one in (ids if isinstance(ids, Sequence) else np.asarray(ids)))
+    if length is not None and len(plain) != length:
+        raise ValueError(f"{where}: ids must be one per row of contexts, {length}, got {len(plain)}")
+    if len(set(plain)) < len(plain):
+        twice = next(one for one in plain if plain.count(one) > 1)
+        raise ValueError(f"{where}: ids must differ, got {twice!r} twice")
+    return plain
+
+
+def id_of(where: str, value: Any) -> Id:
+    """Return an id as a word or a whole number."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, int | np.integer) and not isinstance(value, bool):
+        if not -(2**63) <= int(value) < 2**63:
+            raise ValueError(f"{where}: ids must fit 64 bits, got {value}")
+        return int(value)
+    raise TypeError(f"{where}: ids must be words or whole numbers, got {type(value).__name__}")
+
+
+def mask_of(where: str, mask: Any, length: int) -> np.ndarray[Any, Any]:
+    """Return which of `length` arms are on offer; at least one must be."""
+    if mask is None:
+        return np.ones(length, bool)
+    array = np.asarray(mask)
+    if array.dtype != np.bool_:
+        raise TypeError(f"{where}: mask must be True or False, got dtype {array.dtype}")
+    if array.shape != (length,):
+        raise ValueError(f"{where}: mask must have shape ({length},), got {array.shape}")
+    if not array.any():
+        raise ValueError(f"{where}: mask must leave an arm on offer, got none")
+    return array
+
+
+def _names(contexts: Any) -> tuple[str, ...] | None:
+    found = getattr(contexts, "column_names", None)  # of Arrow, whose `columns` are data
+    found = getattr(contexts, "columns", None) if found is None else found
+    if found is None or callable(found):
+        return None
+    return tuple(str(name) for name in found)
+
+
+def _labels(where: str, contexts: Any) -> tuple[Id, ...] | None:
+    index = getattr(contexts, "index", None)
+    if index is None or callable(index) or type(index).__name__ == "RangeIndex":
+        return None
+    return ids_of(where, list(index), len(index))
+
+
+def _columns(where: str, contexts: Any, order: Sequence[str]) -> np.ndarray[Any, Any]:
+    columns = []
+    for name in order:
+        column = np.asarray(contexts[name])
+        if column.dtype.kind not in "fiub":
+            raise TypeError(f"{where}: column {name} must be numbers, got dtype {column.dtype}")
+        columns.append(column.astype(np.float64))
+    return np.stack(columns, axis=1) if columns else np.zeros((0, 0))

@@ -1,0 +1,95 @@
+"""The chance that a policy chooses what it chose: what a log must hold to be evaluated offline.
+
+Of a set, an item's chance is that the set contains it; of a ranking, that it stands where it stands.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from superarm.choosers.duel import Duel
+from superarm.choosers.layered_duel import LayeredDuel
+from superarm.policy import Policy
+from superarm.precision import FLOAT, double
+from superarm.types import Array, State, pytree
+
+MOST = 2**20  # scores in memory at once while decisions are drawn
+
+
+@pytree
+@dataclass(frozen=True)
+class Propensity:
+    """Chances (k,) of a decision's items and their standard errors (k,), which are 0 where they are exact."""
+
+    chance: Array
+    error: Array
+
+
+def is_exact(policy: Policy, *, ranking: bool = False) -> bool:
+    """Whether the chances of a policy's choices can be computed without drawing.
+
+    They can where scores are one of finitely many (greedy, epsilon-greedy, uniform, UCB, ensembles), and one
+    arm or the k best are chosen, in any order.
+
+    >>> import superarm
+    >>> is_exact(superarm.lin_ucb()), is_exact(superarm.lin_ts())
+    (True, False)
+    """
+    top = getattr(policy.chooser, "top", None)
+    return top is not None and _finite(policy.explorer) and (top == 1 or not ranking)
+
+
+def takes_floor(policy: Policy) -> bool:
+    """Whether uniform choices give every arm the same chance: of one arm, or of sets of fixed size."""
+    return getattr(policy.chooser, "top", None) is not None
+
+
+@double
+def exact_propensity(
+    policy: Policy, state: State, contexts: Array, count: Array, mask: Array, items: Array
+) -> Propensity:
+    """Return the chances of items (k,) to be chosen; see `is_exact`."""
+    chances = policy.propensities(state, contexts, count, mask)
+    chance = jnp.where(items >= 0, chances[jnp.maximum(items, 0)], 0.0)
+    return Propensity(chance, jnp.zeros_like(chance))
+
+
+@double
+def drawn_propensity(
+    policy: Policy,
+    state: State,
+    key: Array,
+    contexts: Array,
+    count: Array,
+    mask: Array,
+    items: Array,
+    *,
+    draws: int,
+    ranking: bool = False,
+) -> Propensity:
+    """Estimate the chances of chosen items (k,) by `draws` more decisions.
+
+    The decision itself counts as one draw, so that no chance is 0; the error is that of draws + 1 trials.
+    """
+
+    def again(key: Array) -> Array:
+        return policy.select(state, key, contexts, count, mask).items
+
+    cost = contexts.shape[0] ** (2 if isinstance(policy.chooser, Duel | LayeredDuel) else 1)
+    at_once = max(1, min(draws, MOST // cost))
+    others = jax.lax.map(again, jax.random.split(key, draws), batch_size=at_once)  # (draws, k)
+    same = others[:, :, None] == items[None, None, :]  # slot of the draw, slot of the decision
+    hits = jnp.diagonal(same, axis1=1, axis2=2) if ranking else jnp.any(same, axis=1)
+    chance = (jnp.sum(hits, axis=0, dtype=FLOAT) + 1.0) / (draws + 1.0)
+    chance = jnp.where(items >= 0, chance, 0.0)
+    return Propensity(chance, jnp.sqrt(chance * (1.0 - chance) / (draws + 1.0)))
+
+
+def _finite(explorer: Any) -> bool:
+    """Whether what an explorer passes on is finite, too: of a warm-up, or a floor."""
+    inner = getattr(explorer, "explorer", None)
+    return hasattr(explorer, "options") and (inner is None or _finite(inner))

@@ -1,0 +1,57 @@
+"""How an agent works."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+
+from superarm import checks
+from superarm.engine import Chances
+from superarm.policy import Policy
+from superarm.propensity import takes_floor
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How an agent works; `Agent` says what each means."""
+
+    seed: int = 0
+    background: bool = False
+    max_pending: int = 10_000
+    max_age: float | None = None
+    max_observations: int = 100_000
+    min_propensity: float = 0.0
+    draws: int = 100
+    ranking: bool = False
+
+    def chances(self, size: int, offered: int) -> Chances:
+        """How chances are found for a decision of `size` slots among so many arms."""
+        least = self.min_propensity
+        if least * offered > size * (1 + 1e-9):
+            must = f"min_propensity must be at most {size / offered:g} with {offered} arms on offer"
+            raise ValueError(f"select: {must}, got {least:g}")
+        floor: Any = np.float64(least) if least > 0.0 else None
+        return Chances(floor, self.draws, self.ranking)
+
+
+def settings_of(where: str, policy: Policy, given: dict[str, Any]) -> Settings:
+    """Return settings, checked; `policy` is the one of the first epoch."""
+    known = [one.name for one in fields(Settings)]
+    for name in given:
+        checks.one_of(where, "a setting", name, known)
+    one = Settings(**given)
+    for name, low in (("seed", 0), ("max_pending", 1), ("max_observations", 1), ("draws", 0)):
+        checks.count(where, name, getattr(one, name), low=low)
+    for name in ("background", "ranking"):
+        if not isinstance(getattr(one, name), bool):
+            must = f"{name} must be True or False"
+            raise TypeError(f"{where}: {must}, got {type(getattr(one, name)).__name__}")
+    if one.max_age is not None:
+        checks.positive(where, "max_age", one.max_age)
+    checks.between(where, "min_propensity", one.min_propensity, 0.0, 1.0)
+    if one.min_propensity > 0.0 and not takes_floor(policy):
+        must = "min_propensity must be 0 unless one arm or the k best are chosen"
+        raise ValueError(f"{where}: {must}, got {one.min_propensity:g}")
+    return one

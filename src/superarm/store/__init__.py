@@ -1,0 +1,1 @@
+"""What an agent keeps on disk: its state, and the log of all that happened."""

@@ -1,0 +1,202 @@
+"""What ties an agent to its folder: the journal, and the checkpoint that the journal's tail goes on from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from superarm import checks
+from superarm.arms import Offered
+from superarm.book import Book
+from superarm.core import Taken
+from superarm.errors import StoreError
+from superarm.selection import Pending, Selection
+from superarm.store.journal import Entry, Journal
+from superarm.store.snapshot import memo_arrays, memo_of, restored, snapshot
+from superarm.store.state_file import read_state, write_state
+
+NDArray = np.ndarray[Any, Any]
+STATE = "state.safetensors"
+
+
+@dataclass(frozen=True)
+class Store:
+    """Where an agent keeps what it knows, and how.
+
+    Args:
+        folder: state.safetensors, log.sqlite and a lock.
+        checkpoint_every: updates between checkpoints; a restart replays at most so many.
+        keep: decisions that the log holds for offline evaluation; older ones are forgotten when a checkpoint
+            is written. None for all.
+        power_safe: wait for the disk, so that not even the loss of power loses an acknowledged update; some
+            milliseconds a call. Otherwise the death of the process loses nothing.
+    """
+
+    folder: str | Path
+    checkpoint_every: int = 1000
+    keep: int | None = 1_000_000
+    power_safe: bool = False
+
+    @property
+    def path(self) -> Path:
+        """The folder."""
+        return Path(self.folder)
+
+
+class Keeper:
+    """The open store of an agent."""
+
+    def __init__(self, store: Store) -> None:
+        """Open the log."""
+        where = "store"
+        checks.count(where, "checkpoint_every", store.checkpoint_every)
+        if store.keep is not None:
+            checks.count(where, "keep", store.keep, low=0)
+        self.store = store
+        self.journal = Journal(store.path, power_safe=store.power_safe)
+        self._since = 0  # updates since the last checkpoint
+        self._nested = False
+
+    @classmethod
+    def begin(cls, store: Store, book: Book) -> Keeper:
+        """Begin the store of a new agent."""
+        if (store.path / STATE).exists() or (store.path / "log.sqlite").exists():
+            raise StoreError(f"{store.path.name}: holds an agent; use Agent.open to go on with it")
+        keeper = cls(store)
+        keeper.checkpoint(book)
+        return keeper
+
+    @classmethod
+    def reopen(cls, store: Store, *, policy: Any) -> tuple[Keeper, Book]:
+        """Open a store, and return what its agent knew, with all that happened."""
+        if not (store.path / STATE).exists():
+            raise StoreError(f"{store.path.name}: must be the folder of an agent, with {STATE}, got none")
+        keeper = cls(store)
+        try:
+            arrays, content = read_state(store.path / STATE)
+            book = restored(arrays, content, policy=policy)
+            keeper._replay(book, content["seq"])
+        except BaseException:
+            keeper.close()
+            raise
+        return keeper, book
+
+    @property
+    def due(self) -> bool:
+        """Whether a checkpoint is due."""
+        return self._since >= self.store.checkpoint_every and not self._nested
+
+    def checkpoint(self, book: Book) -> None:
+        """Write the state, and forget what the log need not hold any more."""
+        arrays, content = snapshot(book)
+        write_state(self.store.path / STATE, arrays, {**content, "seq": self.journal.last})
+        self._since = 0
+        if self.store.keep is not None:
+            self.journal.compact(upto=self.journal.last, keep=self.store.keep)
+
+    def close(self) -> None:
+        """Give the files back."""
+        self.journal.close()
+
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """Write what comes as one."""
+        self._nested = True
+        try:
+            with self.journal.together():
+                yield
+        finally:
+            self._nested = False
+
+    def decided(self, selection: Selection, pending: Pending, offered: Offered) -> None:
+        """Log a decision."""
+        arrays = {"items": pending.items, "scores": selection.scores}
+        arrays["chosen"] = np.array([offered.ids.index(one) for one in selection.items], np.int64)
+        if selection.propensities is not None and selection.errors is not None:
+            arrays |= {"propensities": selection.propensities, "errors": selection.errors}
+        arrays |= memo_arrays(pending.memo, "memo")
+        self.journal.append("decision", arrays, decision=selection.id, now=pending.time, offered=offered)
+
+    def told(self, number: int, values: NDArray, known: NDArray) -> None:
+        """Log feedback."""
+        self._since += 1
+        arrays = {"feedback": values, "observed": known}
+        self.journal.append("feedback", arrays, decision=number, now=0.0)
+
+    def given(self, number: int, items: NDArray, features: NDArray, feedback: NDArray) -> None:
+        """Log a choice that was made elsewhere, and its feedback."""
+        self._since += 1
+        arrays = {"items": items, "features": features, "feedback": feedback}
+        self.journal.append("given", arrays, decision=number, now=0.0)
+
+    def learned(self, taken: Taken | None = None) -> None:
+        """Log that a fit is taken over: of what is recorded now, or one that was made aside."""
+        arrays = {} if taken is None else {"fit": np.array([taken.updates, taken.number])}
+        self.journal.append("learn", arrays, decision=-1, now=0.0)
+
+    def _replay(self, book: Book, after: int) -> None:
+        """Do again what happened after the checkpoint."""
+        fits = Fits(self.journal, after)
+        fits.begin(book)
+        for entry in self.journal.tail(after):
+            if entry.kind == "decision":
+                book.decided(self._pending(book, entry))
+            elif entry.kind == "feedback":
+                book.told(entry.decision, entry.arrays["feedback"], entry.arrays["observed"])
+                self._since += 1
+            elif entry.kind == "given":
+                book.given(*(entry.arrays[name] for name in ("items", "features", "feedback")))
+                self._since += 1
+            else:
+                fits.hand_over(book, entry)
+            fits.begin(book)
+
+    def _pending(self, book: Book, entry: Entry) -> Pending:
+        """What the log says of a decision."""
+        offered = self.journal.offered(entry)
+        core = book.started(offered.dim)
+        core.advance()
+        items, chosen = entry.arrays["items"], entry.arrays["chosen"]
+        features = np.zeros((len(items), offered.dim))
+        features[: len(chosen)] = offered.contexts[chosen]
+        book.arms.settle(offered)
+        return Pending(
+            ids=tuple(offered.ids[index] for index in chosen),
+            items=items,
+            features=features,
+            seen=np.zeros(len(items), bool),
+            memo=memo_of(core, entry.arrays, "memo", core.number),
+            time=entry.time,
+            epoch=core.number,
+        )
+
+
+class Fits:
+    """The fits of a log that were made aside: begun after some update, handed over later."""
+
+    def __init__(self, journal: Journal, after: int) -> None:
+        """Read ahead which there are."""
+        wanted = [entry.arrays["fit"] for entry in journal.tail(after) if "fit" in entry.arrays]
+        self.wanted = {(int(updates), int(epoch)) for updates, epoch in wanted}
+        self.made: dict[tuple[int, int], Any] = {}
+
+    def begin(self, book: Book) -> None:
+        """Make the fit of what is recorded now, if one was made."""
+        core = book.core
+        if core is not None and (now := (core.updates, core.number)) in self.wanted:
+            self.wanted.discard(now)
+            self.made[now] = core.fit_now()
+
+    def hand_over(self, book: Book, entry: Entry) -> None:
+        """Take over a fit."""
+        core = book.started(0)
+        if "fit" not in entry.arrays:
+            core.learned(core.fit_now())
+            return
+        updates, epoch = (int(one) for one in entry.arrays["fit"])
+        core.learned(self.made.pop((updates, epoch)))

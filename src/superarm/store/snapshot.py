@@ -1,0 +1,111 @@
+"""All that an agent knows, as arrays and plain data, and back."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+import jax
+import numpy as np
+
+from superarm import engine
+from superarm.book import Book
+from superarm.config import from_config, to_config
+from superarm.core import Core
+from superarm.errors import ConfigError, StoreError
+from superarm.selection import Pending
+from superarm.types import Spec
+
+NDArray = np.ndarray[Any, Any]
+
+
+def snapshot(book: Book) -> tuple[dict[str, NDArray], dict[str, Any]]:
+    """Return the arrays and the plain data of a book."""
+    try:
+        policy = to_config(book.policy)
+    except ConfigError:
+        policy = None  # functions of the user's without a name: whoever loads it must bring the policy
+    core = book.core
+    content = {
+        "policy": policy,
+        "name": book.policy.name,
+        "settings": asdict(book.settings),
+        "num_arms": book.arms.fixed,
+        "places": list(book.arms.places),
+        "columns": book.arms.columns,
+        "expired": book.expired,
+        "repeated": book.repeated,
+        "updates": book.updates,
+        "dim": None if core is None else core.spec.dim,
+        "counts": None if core is None else core.counts(),
+        "pending": [
+            {"number": number, "ids": one.ids, "time": one.time, "epoch": one.epoch}
+            for number, one in book.waiting.items()
+        ],
+    }
+    arrays = {} if core is None else core.arrays()
+    if book.arms.features:
+        arrays["arms.places"] = np.array(list(book.arms.features))
+        arrays["arms.features"] = np.stack(list(book.arms.features.values()))
+    waiting = list(book.waiting.values())
+    if waiting:
+        for name in ("items", "features", "seen"):
+            arrays[f"pending.{name}"] = np.stack([getattr(one, name) for one in waiting])
+        for number, one in enumerate(waiting):
+            arrays |= memo_arrays(one.memo, f"pending.memo.{number}")
+    return arrays, content
+
+
+def restored(arrays: dict[str, NDArray], content: dict[str, Any], *, policy: Any) -> Book:
+    """Return the book of a snapshot."""
+    try:
+        return _restored(arrays, content, policy)
+    except (KeyError, IndexError, TypeError, AttributeError) as error:
+        raise StoreError(f"state file: is damaged, or no state of an agent ({error!r})") from error
+
+
+def _restored(arrays: dict[str, NDArray], content: dict[str, Any], policy: Any) -> Book:
+    if policy is None:
+        if content["policy"] is None:
+            must = f"policy must be given to load {content['name']}, which has functions without a name"
+            raise StoreError(f"state file: {must}, got None")
+        policy = from_config(content["policy"])
+    book = Book("state file", policy, content["num_arms"], content["settings"])
+    book.arms.places = {name: place for place, name in enumerate(content["places"])}
+    book.arms.columns = None if content["columns"] is None else tuple(content["columns"])
+    book.expired, book.repeated, book.updates = (content[name] for name in ("expired", "repeated", "updates"))
+    if "arms.places" in arrays:
+        rows = zip(arrays["arms.places"], arrays["arms.features"], strict=True)
+        book.arms.features = {int(place): row for place, row in rows}
+    if content["dim"] is None:
+        return book
+    core = book.started(content["dim"])
+    core.restore(arrays, content["counts"])
+    for index, one in enumerate(content["pending"]):
+        book.waiting[one["number"]] = Pending(
+            ids=tuple(one["ids"]),
+            items=arrays["pending.items"][index],
+            features=arrays["pending.features"][index],
+            seen=arrays["pending.seen"][index].copy(),
+            memo=memo_of(core, arrays, f"pending.memo.{index}", one["epoch"]),
+            time=one["time"],
+            epoch=one["epoch"],
+        )
+    return book
+
+
+def memo_arrays(memo: Any, prefix: str) -> dict[str, NDArray]:
+    """Return the arrays of a memo, by name."""
+    leaves = jax.tree_util.tree_leaves_with_path(memo)
+    return {f"{prefix}{jax.tree_util.keystr(path)}": np.asarray(leaf) for path, leaf in leaves}
+
+
+def memo_of(core: Core, arrays: dict[str, NDArray], prefix: str, epoch: int) -> Any:
+    """Return a memo from its arrays; that of another epoch's policy is not used any more."""
+    if epoch != core.number:
+        return ()
+    spec = Spec(dim=core.spec.dim, num_arms=core.spec.num_arms, capacity=core.capacity)
+    leaves, structure = jax.tree_util.tree_flatten_with_path(engine.blank_memo(core.policy, spec))
+    return jax.tree.unflatten(
+        structure, [arrays[f"{prefix}{jax.tree_util.keystr(path)}"] for path, _ in leaves]
+    )

@@ -1,0 +1,318 @@
+"""What an agent keeps on disk: nothing that was acknowledged is lost, and what is damaged is refused."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from safetensors.numpy import load_file, save_file
+
+import superarm
+from agent_presets import BUILDS, DIM, FEATURES, agent_of, drive, same_state
+from superarm import Agent, Store
+from superarm.errors import StoreError
+from superarm.store import state_file
+
+GOLDEN = Path(__file__).parent / "golden"
+QUICK = ("lin_ts", "neural_ucb", "glm_es_anytime")
+
+
+def quick(names):
+    """All as parameters, most of them in the full tests only."""
+    return [pytest.param(name, marks=[] if name in QUICK else [pytest.mark.full]) for name in names]
+
+
+# Rebuilt from the log
+
+
+@pytest.mark.parametrize("name", quick(BUILDS))
+def test_the_log_rebuilds_the_state_bit_for_bit(name, tmp_path):
+    rng, waiting = np.random.default_rng(0), []
+    agent = agent_of(name, store=Store(tmp_path / "agent", checkpoint_every=13))
+    drive(agent, rng, 45, waiting)
+    agent._keeper.close()  # as if it had died: no last checkpoint
+    agent._keeper = None
+    again = Agent.open(tmp_path / "agent")
+    assert same_state(agent, again)
+    fixed = agent._book.arms.fixed is not None
+    contexts = FEATURES if fixed else rng.normal(size=(6, DIM))
+    for _ in range(3):
+        one, other = agent.select(contexts), again.select(contexts)
+        assert (one.id, one.items) == (other.id, other.items)
+        np.testing.assert_array_equal(one.scores, other.scores)
+    decision = waiting[0]  # made before the restart
+    feedback = 1.0 if len(decision.items) == 1 or agent._book.is_duel else np.ones(len(decision.items))
+    assert agent.update(decision, feedback)
+    assert again.update(decision.id, feedback)
+    assert same_state(agent, again)
+    again.close()
+
+
+def test_fits_made_aside_are_rebuilt(tmp_path):
+    """A fit begun after one update and taken over some updates later is so again."""
+    rng = np.random.default_rng(0)
+    agent = agent_of("neural_ucb", background=True, store=Store(tmp_path / "agent", checkpoint_every=7))
+    drive(agent, rng, 60, [])
+    agent.wait()
+    agent.learn()
+    agent._keeper.close()
+    agent._keeper = None
+    again = Agent.open(tmp_path / "agent")
+    assert same_state(agent, again)
+    assert int(agent._book.core.state.fit.version) > 1
+    again.close()
+
+
+def test_history_is_rebuilt(tmp_path):
+    rng = np.random.default_rng(0)
+    log = superarm.evaluate.event_log(
+        rng.normal(size=(30, 4, 3)), rng.integers(4, size=30), rng.normal(size=30)
+    )
+    agent = Agent(superarm.lin_ucb(), store=tmp_path / "agent")
+    agent.fit(log)
+    agent._keeper.close()
+    agent._keeper = None
+    again = Agent.open(tmp_path / "agent")
+    assert same_state(agent, again)
+    again.close()
+
+
+def test_names_of_columns_and_places_are_kept(tmp_path):
+    import pandas as pd
+
+    with Agent(superarm.lin_ucb(), store=tmp_path / "one") as agent:
+        agent.select(pd.DataFrame({"a": [1.0], "b": [2.0]}))
+    with Agent.open(tmp_path / "one") as again, pytest.raises(ValueError, match="must have the columns a, b"):
+        again.select(pd.DataFrame({"c": [1.0], "b": [2.0]}))
+    with Agent(superarm.comb_ucb1(superarm.top_k(1)), arms=5, store=tmp_path / "two") as agent:
+        agent.select(ids=["x", "y"])
+    with Agent.open(tmp_path / "two") as again:
+        assert again._book.arms.places == {"x": 0, "y": 1}
+
+
+# Killed at any moment
+
+WORK = """
+    import sys
+    import numpy as np
+    import superarm
+
+    folder, seed = sys.argv[1], int(sys.argv[2])
+    rng = np.random.default_rng(seed)
+    store = superarm.Store(folder, checkpoint_every=5)
+    agent = superarm.Agent(superarm.lin_ucb(), store=store)
+    print("ready", flush=True)
+    while True:
+        decision = agent.select(rng.normal(size=(4, 3)))
+        reward = float(rng.normal())
+        agent.update(decision, reward)
+        print(decision.id, *decision.features[0].tolist(), reward, flush=True)
+"""
+
+
+def killed(folder: Path, seed: int) -> np.ndarray:
+    """Start an agent in another process, kill it at a random moment, and return what it acknowledged."""
+    rng = np.random.default_rng(seed)
+    command = [sys.executable, "-c", textwrap.dedent(WORK), str(folder), str(seed)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:  # noqa: S603
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        lines = [process.stdout.readline() for _ in range(int(rng.integers(1, 40)))]
+        time.sleep(float(rng.random() * 0.002))
+        os.kill(process.pid, signal.SIGKILL)
+        lines += process.stdout.readlines()
+    whole = [line.split() for line in lines if line.endswith("\n")]
+    return np.array([[float(word) for word in words] for words in whole])
+
+
+@pytest.mark.parametrize(
+    "seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.full) for seed in range(2, 200))]
+)
+def test_a_killed_process_loses_no_acknowledged_update(seed, tmp_path):
+    told = killed(tmp_path / "agent", seed)
+    with Agent.open(tmp_path / "agent") as agent:
+        assert len(told) <= agent.stats.updates <= len(told) + 1  # one may have been cut off as it was told
+        assert agent.stats.decisions <= agent.stats.updates + 1
+        if agent.stats.updates == len(told):
+            features, rewards = told[:, 1:4], told[:, 4]
+            precision = np.eye(3) + features.T @ features
+            mean = np.linalg.solve(precision, features.T @ rewards)
+            np.testing.assert_allclose(agent._book.core.state.record.mean, mean, rtol=1e-9)
+        agent.update(agent.select(np.eye(3)), 1.0)
+
+
+# One writer
+
+
+def test_one_agent_at_a_time(tmp_path):
+    agent = Agent(superarm.lin_ucb(), store=tmp_path / "agent")
+    with pytest.raises(StoreError, match="agent: is in use by another agent"):
+        Agent.open(tmp_path / "agent")
+    agent.close()
+    with pytest.raises(StoreError, match=r"agent: holds an agent; use Agent\.open to go on with it"):
+        Agent(superarm.lin_ucb(), store=tmp_path / "agent")
+    Agent.open(tmp_path / "agent").close()
+
+
+# Bounded
+
+
+def test_the_log_is_compacted(tmp_path):
+    store = Store(tmp_path / "agent", checkpoint_every=10, keep=15)
+    agent = Agent(superarm.lin_ucb(), store=store)
+    rng = np.random.default_rng(0)
+    for number in range(100):
+        decision = agent.select(rng.normal(size=(4, 3)))
+        if number != 50:
+            agent.update(decision, 1.0)
+    agent.checkpoint()
+    base = sqlite3.connect(tmp_path / "agent" / "log.sqlite")
+    rows, oldest = base.execute("SELECT count(*), min(decision) FROM log").fetchone()
+    offers = base.execute("SELECT count(*) FROM offers").fetchone()[0]
+    base.close()
+    assert (rows, oldest, offers) == (30, 85, 15)
+    agent.close()
+    with Agent.open(store) as again:
+        assert again.update(50, 1.0)  # still waiting, though its entry is gone
+
+
+def test_what_is_offered_again_is_kept_once(tmp_path):
+    with Agent(superarm.lin_ucb(), store=tmp_path / "agent") as agent:
+        for _ in range(10):
+            agent.select(np.eye(3), ids=["a", "b", "c"], mask=[True, True, False])
+        base = sqlite3.connect(tmp_path / "agent" / "log.sqlite")
+        assert base.execute("SELECT count(*) FROM offers").fetchone() == (1,)
+        base.close()
+
+
+# Files that are refused, and files that stay
+
+
+@pytest.fixture
+def saved(tmp_path):
+    agent = Agent(superarm.lin_ucb())
+    agent.update(agent.select(np.eye(3)), 1.0)
+    return agent.save(tmp_path / "agent.safetensors")
+
+
+def test_damage_anywhere_is_found(saved):
+    raw = saved.read_bytes()
+    rng = np.random.default_rng(0)
+    for place in rng.choice(len(raw), 60, replace=False):
+        saved.write_bytes(raw[:place] + bytes([raw[place] ^ 0xFF]) + raw[place + 1 :])
+        with pytest.raises(StoreError, match=r"agent\.safetensors|state file"):
+            Agent.load(saved)
+    for length in (0, 5, 100, len(raw) - 1):
+        saved.write_bytes(raw[:length])
+        with pytest.raises(StoreError, match=r"agent\.safetensors: is damaged"):
+            Agent.load(saved)
+    saved.write_bytes(raw)
+    Agent.load(saved)
+
+
+def rewritten(path: Path, change) -> None:
+    """The file with other plain data, and the checksum that belongs to it."""
+    arrays, content = state_file.read_state(path)
+    change(content)
+    text = json.dumps(content, sort_keys=True)
+    save_file(arrays, path, {"superarm": text, "checksum": state_file._checksum(arrays, text)})
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda content: content.update(schema=99), "has schema 99, newer than 1, which this superarm reads"),
+        (lambda content: content.update(schema=0), "has schema 0, which no version of superarm wrote"),
+        (lambda content: content.pop("settings"), "is damaged, or no state of an agent"),
+        (lambda content: content["counts"].update(decisions=-1), "decisions must be >= 0, got -1"),
+        (lambda content: content.update(dim=4), "is of another policy: state.record"),
+        (lambda content: content.update(policy={"preset": "eval"}), "preset must be a factory of superarm"),
+    ],
+)
+def test_files_of_another_kind_are_refused(saved, change, words):
+    rewritten(saved, change)
+    with pytest.raises((StoreError, ValueError), match=words):
+        Agent.load(saved)
+
+
+def test_a_file_that_is_not_there(tmp_path):
+    with pytest.raises(StoreError, match=r"no\.safetensors: could not be read: No such file"):
+        Agent.load(tmp_path / "no.safetensors")
+    with pytest.raises(StoreError, match=r"nowhere: must be the folder of an agent"):
+        Agent.open(tmp_path / "nowhere")
+    assert not (tmp_path / "nowhere").exists()
+
+
+def test_a_file_that_cannot_be_written_leaves_the_one_before(saved, monkeypatch):
+    before = saved.read_bytes()
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    agent = Agent.load(saved)
+    agent.select(np.eye(3))
+    monkeypatch.setattr(os, "replace", full)
+    with pytest.raises(StoreError, match="could not be written: No space left on device"):
+        agent.save(saved)
+    assert saved.read_bytes() == before
+    assert [path.name for path in saved.parent.iterdir()] == [saved.name]
+
+
+def test_a_log_of_another_program_is_refused(tmp_path):
+    Agent(superarm.lin_ucb(), store=tmp_path / "agent").close()
+    path = tmp_path / "agent" / "log.sqlite"
+    base = sqlite3.connect(path)
+    base.execute("PRAGMA user_version = 7")
+    base.close()
+    with pytest.raises(StoreError, match=r"log\.sqlite: has schema 7, newer than 1"):
+        Agent.open(tmp_path / "agent")
+    path.write_bytes(b"no database" * 100)
+    with pytest.raises(StoreError, match=r"log\.sqlite: could not be used: "):
+        Agent.open(tmp_path / "agent")
+
+
+def test_a_log_that_cannot_be_written_changes_nothing(tmp_path):
+    agent = Agent(superarm.lin_ucb(), store=tmp_path / "agent")
+    decision = agent.select(np.eye(3))
+    agent._keeper.journal._base.execute("PRAGMA query_only = ON")
+    with pytest.raises(StoreError, match=r"log\.sqlite: could not be used: "):
+        agent.update(decision, 1.0)
+    with pytest.raises(StoreError, match=r"log\.sqlite: could not be used: "):
+        agent.select(np.eye(3))
+    assert (agent.stats.decisions, agent.stats.updates) == (1, 0)
+    agent._keeper.journal._base.execute("PRAGMA query_only = OFF")
+    assert agent.update(decision, 1.0)
+    agent.close()
+
+
+def test_functions_without_a_name_come_with_the_policy(tmp_path):
+    def only(scores, available):
+        return np.flatnonzero(available)[:1]
+
+    policy = superarm.comb_lin_ucb(superarm.oracles.function(only, size=1))
+    path = Agent(policy).save(tmp_path / "agent.safetensors")
+    with pytest.raises(StoreError, match="policy must be given to load comb_lin_ucb"):
+        Agent.load(path)
+    assert Agent.load(path, policy=policy).select(np.eye(3)).item == 0
+
+
+# Files of old
+
+
+def test_files_of_schema_1_are_read():
+    """Written by the first version; decisions must go on as they did there."""
+    agent = Agent.load(GOLDEN / "agent-1.safetensors")
+    expected = json.loads((GOLDEN / "agent-1.json").read_text())
+    assert agent.stats.decisions == expected["decisions"]
+    for contexts, items in zip(expected["contexts"], expected["items"], strict=True):
+        assert list(agent.select(np.array(contexts)).items) == items
+    assert "state.record.mean" in load_file(GOLDEN / "agent-1.safetensors")
