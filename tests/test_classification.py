@@ -11,9 +11,9 @@ import pytest
 
 import superarm
 from superarm import rollout
+from superarm.algebra import decide
 from superarm.datasets import ClassData
 from superarm.environments import classification
-from superarm.policy import decide
 from superarm.types import Choice
 
 KEYS = jax.random.split(jax.random.key(0), 2000)

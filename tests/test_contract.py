@@ -15,8 +15,8 @@ import pytest
 
 import superarm
 from superarm import policies
+from superarm.algebra import Policy
 from superarm.environments import linear_scores
-from superarm.policy import Policy
 from superarm.precision import double
 from superarm.types import Environment, Event, Spec, pytree, static
 

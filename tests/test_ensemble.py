@@ -16,11 +16,11 @@ import scipy.stats
 
 import sun2026_reference as reference
 import superarm
+from superarm.algebra import Policy
 from superarm.choosers import Best, Subset
 from superarm.environments import fixed_scores
 from superarm.explorers import EnsembleSampling
 from superarm.models import Ensemble, ItemMeans, Linear, OnePassLogistic
-from superarm.policy import Policy
 from superarm.types import Event, Spec
 from superarm.widths import Diagonal, Full, Sketched
 

@@ -13,10 +13,10 @@ import pytest
 
 import superarm
 from superarm import anytime
+from superarm.algebra import Policy
 from superarm.choosers import Best
 from superarm.environments import fixed_arms
 from superarm.evaluate import event_log, logged_world, replay
-from superarm.policy import Policy
 from superarm.precision import FLOAT
 from superarm.rounds import keys_of
 from superarm.types import Event, State, pytree, static

@@ -2,8 +2,10 @@
 
 from superarm import anytime, bounds, config, design, environments, errors, evaluate, ntk, rewards, types
 from superarm.agent import Agent
+from superarm.algebra import Policy
 from superarm.choosers import oracles
 from superarm.choosers.oracles import top_k
+from superarm.compose import policy
 from superarm.models import glm, network, neural, perceptron
 from superarm.policies import (
     ada_ofu_ecolog,
@@ -63,7 +65,6 @@ from superarm.policies import (
     vacdb,
     warm_up,
 )
-from superarm.policy import Policy
 from superarm.selection import Selection
 from superarm.simulate import SimulationError, compare, simulate
 from superarm.store.keeper import Store
@@ -152,6 +153,7 @@ __all__ = [
     "optimistic_draws",
     "oracles",
     "perceptron",
+    "policy",
     "rewards",
     "simulate",
     "tail_bound",

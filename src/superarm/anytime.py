@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from superarm import checks
-from superarm.policy import Epoch, Policy
+from superarm.algebra import Epoch, Policy
 from superarm.types import Chooser, Spec
 
 GROWTH = (3.0 + math.sqrt(5.0)) / 2.0  # b = 2.618..., which makes the loss of `loss_constant` least

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from superarm import checks, engine
+from superarm.algebra import Policy
 from superarm.frames import Id, frame_of, ids_of, mask_of
-from superarm.policy import Policy
 
 NDArray = np.ndarray[Any, Any]
 

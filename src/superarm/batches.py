@@ -31,8 +31,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from superarm.algebra import Policy
 from superarm.models import Planned
-from superarm.policy import Policy
 from superarm.precision import FLOAT, double
 from superarm.rollout import CHUNK, _init_world, _until_learn, run_seed
 from superarm.rounds import Keys, SimulationError, keys_of, play_round

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 
 from superarm import engine
+from superarm.algebra import Policy
 from superarm.arms import Arms, arms_of
 from superarm.choosers.duel import Duel
 from superarm.choosers.layered_duel import LayeredDuel
 from superarm.core import Core, Happened
 from superarm.errors import UnknownDecisionError
 from superarm.frames import Id
-from superarm.policy import Policy
 from superarm.selection import Pending
 from superarm.settings import Settings, settings_of
 from superarm.types import Spec

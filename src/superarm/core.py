@@ -14,9 +14,9 @@ import jax
 import numpy as np
 
 from superarm import checks, engine
+from superarm.algebra import Epoch, Policy
 from superarm.engine import Chances
 from superarm.errors import NoChoiceError, StoreError
-from superarm.policy import Epoch, Policy
 from superarm.precision import double
 from superarm.propensity import Propensity
 from superarm.rounds import Keys, keys_of

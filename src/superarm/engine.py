@@ -15,6 +15,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from superarm.algebra import Policy, decide
 from superarm.choosers.best import Best
 from superarm.choosers.duel import Duel
 from superarm.choosers.layered_duel import LayeredDuel
@@ -23,7 +24,6 @@ from superarm.explorers.greedy import Greedy
 from superarm.explorers.responses import Responses
 from superarm.models.history import Memory
 from superarm.models.neural_beliefs import NeuralMemo
-from superarm.policy import Policy, decide
 from superarm.precision import FLOAT, double
 from superarm.propensity import Propensity, drawn_propensity, exact_propensity, is_exact
 from superarm.rounds import Keys, round_keys

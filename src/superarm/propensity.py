@@ -11,9 +11,9 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from superarm.algebra import Policy
 from superarm.choosers.duel import Duel
 from superarm.choosers.layered_duel import LayeredDuel
-from superarm.policy import Policy
 from superarm.precision import FLOAT, double
 from superarm.types import Array, State, pytree
 

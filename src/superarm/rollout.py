@@ -18,7 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 import pandas as pd
 
-from superarm.policy import Policy
+from superarm.algebra import Policy
 from superarm.precision import double
 from superarm.rounds import Keys, SimulationError, Trace, keys_of, play_round, round_keys
 from superarm.stepped import stepped_chunks, timed_chunks

@@ -8,7 +8,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from superarm.policy import Policy
+from superarm.algebra import Policy
 from superarm.types import Array, Decision, Environment, Event, Outcome, State, pytree
 
 

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from superarm import checks
+from superarm.algebra import Policy
 from superarm.engine import Chances
-from superarm.policy import Policy
 from superarm.propensity import takes_floor
 
 

@@ -12,7 +12,7 @@ import pandas as pd
 from rich.console import Console
 
 from superarm import checks
-from superarm.policy import Policy
+from superarm.algebra import Policy
 from superarm.progress import progress_of
 from superarm.result import Result
 from superarm.rollout import run_seed, warn_of_refused_fits

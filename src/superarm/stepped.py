@@ -15,7 +15,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from superarm.policy import Policy, decide
+from superarm.algebra import Policy, decide
 from superarm.rounds import SimulationError, Trace, round_keys, settle
 from superarm.types import Array, Choice, Decision, Environment, Offer, Outcome, State
 

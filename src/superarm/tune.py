@@ -21,8 +21,8 @@ import pandas as pd
 from rich.console import Console
 
 from superarm import checks
+from superarm.algebra import Policy
 from superarm.batches import Batch, Total, can_join, differing, room, run_batch
-from superarm.policy import Policy
 from superarm.progress import progress_of
 from superarm.rounds import SimulationError
 from superarm.types import Environment

@@ -22,9 +22,9 @@ import numpy as np
 import pandas as pd
 
 from superarm import checks
+from superarm.algebra import Policy
 from superarm.evaluate.log import Log
 from superarm.evaluate.stretch import Place, shuffled, stretch
-from superarm.policy import Policy
 from superarm.rollout import Run, compiled, run_seed
 from superarm.rounds import Trace
 from superarm.types import Array, Decision, Offer, Outcome, Spec, State

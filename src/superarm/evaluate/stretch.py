@@ -9,8 +9,8 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from superarm.algebra import Policy
 from superarm.evaluate.log import Log
-from superarm.policy import Policy
 from superarm.precision import FLOAT
 from superarm.rollout import CHUNK
 from superarm.rounds import Keys, Trace, settle

@@ -32,8 +32,8 @@ from typing import Any
 import numpy as np
 
 from superarm import checks
+from superarm.algebra import Policy
 from superarm.policies.bae2026_recipe import LINEAR, NETWORK, Recipe, V, W
-from superarm.policy import Policy
 from superarm.types import Oracle
 from superarm.widths.bernstein import VARIANCE
 

@@ -19,10 +19,10 @@ import jax
 import numpy as np
 
 from superarm import checks
+from superarm.algebra import Policy
 from superarm.explorers import UCB, Responses, Thompson
 from superarm.models import EffectiveDimension, neural, perceptron
 from superarm.policies.parts import chosen_by
-from superarm.policy import Policy
 from superarm.precision import leaf
 from superarm.types import Explorer, Oracle
 from superarm.widths import BernsteinRadius, BernsteinRate, BernsteinRidge, Full, Gram, bernstein

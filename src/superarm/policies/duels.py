@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from superarm import checks
+from superarm.algebra import Policy
 from superarm.choosers import Duel
 from superarm.choosers.duel import STRATEGIES
 from superarm.explorers import PairColstim, PairEnsemble, PairThompson, PairUCB, PairUniform
@@ -12,7 +13,6 @@ from superarm.models import Ensemble, ItemMeans, Preferences, glm
 from superarm.models.links import PREFERENCE_LINKS
 from superarm.policies.oh2026 import RULES
 from superarm.policies.parts import radius_of
-from superarm.policy import Policy
 from superarm.types import Explorer
 from superarm.widths import Full, Radius
 

@@ -6,10 +6,10 @@ Hwang, Chai & Oh (2023), Combinatorial Neural Bandits, ICML.
 from __future__ import annotations
 
 from superarm import checks
+from superarm.algebra import Policy
 from superarm.explorers import UCB, Thompson
 from superarm.models import Neural, neural, perceptron
 from superarm.policies.parts import chosen_by, radius_of, with_width
-from superarm.policy import Policy
 from superarm.types import Oracle, Width
 from superarm.widths import Radius
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from superarm import checks
+from superarm.algebra import Policy
 from superarm.choosers import Best
 from superarm.explorers import UCB, Thompson
 from superarm.policies.parts import linear_model, radius_of, width_of
-from superarm.policy import Policy
 from superarm.widths import Radius
 
 

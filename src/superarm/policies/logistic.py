@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from superarm import checks
+from superarm.algebra import Policy
 from superarm.explorers import UCB, Responses, Thompson
 from superarm.models import OnePassLogistic, glm
 from superarm.policies.parts import chosen_by, radius_of, width_of
-from superarm.policy import Policy
 from superarm.types import Explorer, Oracle
 from superarm.widths import Full, Radius
 from superarm.widths.radius import LogGrowth

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from superarm import checks
+from superarm.algebra import Policy
 from superarm.choosers import Best
 from superarm.explorers import UCB, Thompson
 from superarm.models import Neural, neural, perceptron
 from superarm.policies.parts import radius_of, with_width
-from superarm.policy import Policy
 from superarm.types import Width
 from superarm.widths import Radius
 

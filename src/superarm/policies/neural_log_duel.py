@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from superarm import checks
+from superarm.algebra import Policy
 from superarm.choosers import Duel
 from superarm.choosers.duel import STRATEGIES
 from superarm.policies.bae2026_recipe import NETWORK, Recipe, V, W
 from superarm.policies.oh2026 import RULES
-from superarm.policy import Policy
 
 
 def neural_log_duel(

@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from superarm import checks
+from superarm.algebra import Policy
 from superarm.choosers import Duel
 from superarm.choosers.duel import STRATEGIES
 from superarm.explorers import PairThompson, PairUCB
@@ -17,7 +18,6 @@ from superarm.models import Neural, Paired, Preferences, neural, perceptron
 from superarm.models.links import PREFERENCE_LINKS
 from superarm.models.networks import INPUTS
 from superarm.policies.parts import radius_of
-from superarm.policy import Policy
 from superarm.types import Explorer
 from superarm.widths import Diagonal, Full, Radius
 from superarm.widths.gram import Gram

@@ -8,12 +8,12 @@ from __future__ import annotations
 from typing import Any
 
 from superarm import checks
+from superarm.algebra import Policy
 from superarm.explorers import EnsembleSampling, Greedy, Responses, Thompson
 from superarm.models import Ensemble, Linear, Neural, PerturbedHistory, glm, neural, perceptron
 from superarm.models.links import link_of
 from superarm.policies.parts import chosen_by, width_of
 from superarm.policies.warm_up import warm_up
-from superarm.policy import Policy
 from superarm.types import Explorer, Model, Oracle
 from superarm.widths import Full
 

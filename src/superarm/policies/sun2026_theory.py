@@ -10,9 +10,9 @@ import math
 from typing import Any
 
 from superarm import checks
+from superarm.algebra import Policy
 from superarm.models import neural, perceptron
 from superarm.policies.sun2026 import glm_es, neural_es
-from superarm.policy import Policy
 from superarm.types import Oracle
 
 OPTIMISM_GLM = 0.5 * math.erfc(1.0 / math.sqrt(2.0))  # p_N = 1 - Phi(1), lemma A.6

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 
 from superarm import checks
+from superarm.algebra import Policy
 from superarm.choosers import LayeredDuel
 from superarm.explorers import PairLayers
 from superarm.models import Layered
-from superarm.policy import Policy
 from superarm.widths import Full
 
 

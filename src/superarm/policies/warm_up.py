@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from superarm import checks
+from superarm.algebra import Policy
 from superarm.choosers import Duel
 from superarm.explorers import WarmUp
 from superarm.explorers.warm_up import cut
 from superarm.models import Planned
-from superarm.policy import Policy
 
 PLANS = ("each", "uniform", "design")
 

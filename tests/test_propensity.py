@@ -1,0 +1,175 @@
+"""Chances of choices: exact against counting by hand, drawn against exact, and their floor."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import superarm
+from superarm import Agent
+from superarm.explorers.floor import Floor
+from superarm.explorers.greedy import EpsilonGreedy
+from superarm.precision import double
+from superarm.propensity import drawn_propensity, exact_propensity, is_exact
+
+CONTEXTS = np.random.default_rng(0).normal(size=(6, 3))
+ALL = np.ones(6, bool)
+
+
+@double
+def state_of(policy, seed=0):
+    """A state after some observations."""
+    agent_state = policy.init(jax.random.key(seed), superarm.Spec(dim=3, num_arms=6, capacity=60))
+    rng = np.random.default_rng(seed)
+    size = policy.chooser.size
+    for _ in range(8):
+        event = superarm.Event(
+            items=jnp.zeros(size, jnp.int32),
+            features=jnp.asarray(rng.normal(size=(size, 3))),
+            feedback=jnp.asarray(rng.normal(size=size)),
+            observed=jnp.ones(size, bool),
+        )
+        agent_state = policy.observe(agent_state, jax.random.key(1), event)
+    return agent_state
+
+
+@double
+def frequencies(policy, state, mask, draws=4000):
+    """(n,) how often each arm is chosen."""
+    select = jax.jit(jax.vmap(lambda key: policy.select(state, key, CONTEXTS, 3, mask).items))
+    items = np.asarray(select(jax.random.split(jax.random.key(5), draws)))
+    return np.array([np.mean(np.any(items == arm, axis=1)) for arm in range(len(mask))])
+
+
+MASK = np.array([True, True, False, True, True, True])
+EXACT = {
+    "ucb": superarm.lin_ucb,
+    "epsilon": lambda: superarm.epsilon_greedy(epsilon=0.3),
+    "epsilon-set": lambda: superarm.epsilon_greedy(superarm.top_k(2), epsilon=0.3),
+    "uniform-set": lambda: superarm.uniform(superarm.top_k(3)),
+    "ensemble": lambda: superarm.lin_es(size=4),
+    "ensemble-set": lambda: superarm.lin_es(superarm.top_k(2), size=4),
+}
+
+
+@pytest.mark.parametrize("name", EXACT)
+def test_exact_chances_are_frequencies(name):
+    policy = EXACT[name]()
+    state = state_of(policy)
+    assert is_exact(policy)
+    with jax.enable_x64(True):
+        chances = np.asarray(policy.propensities(state, CONTEXTS, 3, MASK))
+    found = frequencies(policy, state, MASK)
+    # 4.5 standard errors of 4,000 draws: one false alarm in some 10^5 arms
+    assert np.all(np.abs(found - chances) <= 4.5 * np.sqrt(chances * (1 - chances) / 4000) + 1e-12)
+    assert chances.sum() == pytest.approx(policy.chooser.size)
+    assert chances[2] == 0.0
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    scores=st.lists(st.integers(0, 3), min_size=3, max_size=7),
+    seed=st.integers(0, 2**31),
+    size=st.integers(1, 3),
+)
+def test_ties_share_what_is_left(scores, seed, size):
+    """Against all orders of tied arms: the share of the orders in which an arm is among the first."""
+    count = len(scores)
+    chances, rest = np.zeros(count), size
+    for level in sorted(set(scores), reverse=True):
+        arms = [arm for arm in range(count) if scores[arm] == level]
+        taken = min(rest, len(arms))
+        chances[arms] = taken / len(arms)
+        rest -= taken
+    policy = superarm.comb_ucb1(superarm.top_k(size))
+    with jax.enable_x64(True):
+        state = policy.init(jax.random.key(0), superarm.Spec(dim=1, num_arms=count))
+        record = state.record
+        # Equal counts, so that bonuses are equal and scores are ordered as these means.
+        ones = jnp.full(count, 100.0)
+        record = type(record)(counts=ones, sums=ones * jnp.asarray(scores, jnp.float64))
+        state = superarm.State(record=record, fit=())
+        found = policy.propensities(state, jnp.zeros((count, 1)), 1)
+    np.testing.assert_allclose(found, chances, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["epsilon", "ensemble-set"])
+def test_drawn_chances_are_within_their_error(name):
+    policy = EXACT[name]()
+    state = state_of(policy)
+    with jax.enable_x64(True):
+        items = policy.select(state, jax.random.key(1), CONTEXTS, 3, MASK).items
+        exact = exact_propensity(policy, state, CONTEXTS, 3, MASK, items)
+        drawn = drawn_propensity(policy, state, jax.random.key(2), CONTEXTS, 3, MASK, items, draws=2000)
+    assert np.all(np.asarray(exact.error) == 0.0)
+    gap = np.abs(np.asarray(drawn.chance) - np.asarray(exact.chance))
+    assert np.all(gap <= 4.5 * np.asarray(drawn.error) + 1e-3)  # 1e-3: the decision itself is a draw
+    assert np.all(np.asarray(drawn.error) < 0.02)
+
+
+def test_positions_of_a_ranking():
+    """Uniform rankings of 3 of 6: an arm stands at a given place with chance 1 / 6, in the set with 1 / 2."""
+    policy = superarm.uniform(superarm.top_k(3))
+    state = state_of(policy)
+    with jax.enable_x64(True):
+        items = policy.select(state, jax.random.key(1), CONTEXTS, 3, ALL).items
+        placed = drawn_propensity(
+            policy, state, jax.random.key(2), CONTEXTS, 3, ALL, items, draws=3000, ranking=True
+        )
+    np.testing.assert_allclose(placed.chance, 1 / 6, atol=0.04)
+    assert not is_exact(policy, ranking=True)
+    assert is_exact(policy)
+
+
+def test_a_floor_under_every_chance():
+    agent = Agent(superarm.lin_ucb(), min_propensity=0.05)
+    rng = np.random.default_rng(0)
+    chosen = []
+    for _ in range(400):
+        decision = agent.select(CONTEXTS, mask=MASK)
+        chosen.append(decision.item)
+        assert decision.errors[0] == 0.0
+        # Five arms on offer: explored a quarter of the time, so that each has 0.05, and the best 0.8.
+        assert decision.propensities[0] in (pytest.approx(0.05), pytest.approx(0.8))
+    counts = np.bincount(chosen, minlength=6) / 400
+    assert counts[2] == 0.0
+    assert counts.max() == pytest.approx(0.8, abs=0.09)
+    assert np.sort(counts)[1] >= 0.02
+    with pytest.raises(ValueError, match=r"min_propensity must be at most 0\.01 with 100 arms on offer"):
+        agent.select(rng.normal(size=(100, 3)))
+
+
+def test_a_floor_under_sets():
+    agent = Agent(superarm.comb_lin_ucb(superarm.top_k(2)), min_propensity=0.1)
+    decision = agent.select(CONTEXTS)
+    # Explored with share 0.1 * 6 / 2 = 0.3: 0.7 + 0.3 / 3 for the best two, 0.1 for the others.
+    assert {round(float(one), 9) for one in decision.propensities} <= {0.8, 0.1}
+
+
+@pytest.mark.parametrize("policy", [superarm.max_inp(), superarm.comb_lin_ts(superarm.oracles.grid_path(3))])
+def test_no_floor_under_structures(policy):
+    arms = None if policy.name == "max_inp" else 12
+    with pytest.raises(ValueError, match="min_propensity must be 0 unless one arm or the k best are chosen"):
+        Agent(policy, arms=arms, min_propensity=0.1)
+
+
+def test_a_floor_mixes_in_chance():
+    explorer = Floor(EpsilonGreedy(np.float64(0.5)), np.float64(0.2))
+
+    class Two:
+        mean = jnp.array([0.0, 1.0])
+
+    with jax.enable_x64(True):
+        Two.mean = jnp.array([0.0, 1.0])
+        chances, scores = explorer.options(Two(), jnp.int64(0))
+    np.testing.assert_allclose(chances, [0.4, 0.4, 0.2])
+    assert scores.tolist() == [[0.0, 0.0], [0.0, 1.0], [0.0, 0.0]]
+
+
+def test_no_draws_no_chance():
+    assert Agent(superarm.lin_ts(), draws=0).select(CONTEXTS).propensities is None
+    assert Agent(superarm.lin_ucb(), draws=0).select(CONTEXTS).propensities.tolist() == [1.0]
