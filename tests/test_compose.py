@@ -18,6 +18,7 @@ QUICK = {
     ("logistic", "ensemble", "one arm", ""),
     ("neural", "epsilon-greedy", "a set", ""),
     ("one-pass", "ucb", "a duel", "full"),
+    ("neural-logistic", "ensemble", "a duel", ""),
 }
 
 

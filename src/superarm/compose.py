@@ -116,9 +116,13 @@ def policy(
     kind = checks.one_of(WHERE, "explorer", explorer, EXPLORERS) if named else "ucb"
     chosen = _chooser(chooser)
     duel = isinstance(chosen, Duel)
+    if isinstance(chosen, Duel) and isinstance(chooser, str) and kind == "ensemble":
+        # Members start alike: while they agree, an arm would meet itself, and nothing would be learned.
+        chosen = replace(chosen, self_duels=False)
     part, link = _model(model, kind, duel, settings)
     part, chosen_width = _with_width(part, kind, width)
     part = _explored(part, kind, link, duel, exploring)
+    part = Preferences(part) if duel else part
     if not named:
         scorer: Any = checks.has(WHERE, "explorer", explorer, ("scores",))
     else:
@@ -146,14 +150,11 @@ def _model(model: Any, kind: str, duel: bool, settings: dict[str, Any]) -> tuple
         if settings:
             raise TypeError(f"{WHERE}: settings must be the model's own, got {', '.join(settings)} beside it")
         fitting = getattr(model, "fitting", None)
-        return (Preferences(model) if duel else model), "identity" if fitting is None else link_of(
-            fitting.loss
-        ).name
+        return model, "identity" if fitting is None else link_of(fitting.loss).name
     name = checks.one_of(WHERE, "model", model, MODELS)
     if duel:
         checks.one_of(WHERE, "model of a duel", name, OF_DUELS)
-    made, link = _named(name, kind, duel, settings)
-    return (Preferences(made) if duel else made), link
+    return _named(name, kind, duel, settings)
 
 
 def _named(name: str, kind: str, duel: bool, settings: dict[str, Any]) -> tuple[Any, str]:
@@ -184,8 +185,7 @@ def _one_pass(ridge: float, norm_bound: float) -> OnePassLogistic:
 
 def _with_width(part: Any, kind: str, width: Any) -> tuple[Any, Any]:
     """The model and its width; None where nobody asks for it."""
-    inner: Any = part.model if isinstance(part, Preferences) else part
-    network = isinstance(inner, Neural)
+    network = isinstance(part, Neural)
     if network and kind not in WIDE:
         if width is not None:
             raise ValueError(
@@ -194,13 +194,10 @@ def _with_width(part: Any, kind: str, width: Any) -> tuple[Any, Any]:
         return part, None
     if width is not None and not isinstance(width, str):
         return part, checks.has(WHERE, "width", width, ("init", "check", "whiten", "absorb"))
-    deep = network and not isinstance(inner.network, Coefficients)
+    deep = network and not isinstance(part.network, Coefficients)
     known: dict[str, Any] = NEURAL_WIDTHS if deep else LINEAR_WIDTHS
     name = checks.one_of(WHERE, "width", width or ("auto" if deep else "full"), tuple(known))
-    if name == "last-layer":
-        inner = replace(inner, rows="last-layer")
-        part = replace(part, model=inner) if isinstance(part, Preferences) else inner
-    return part, known[name]
+    return (replace(part, rows="last-layer") if name == "last-layer" else part), known[name]
 
 
 def _explored(part: Any, kind: str, link: str, duel: bool, exploring: Exploring) -> Any:

@@ -259,7 +259,12 @@ class Neural:
     ) -> Fitted:
         """The fit with its last layer at the optimum of the same objective."""
         rows = flat(self.network.last_layer(fitted.params, history.contexts)[1])
-        linear = replace(history, contexts=rows.astype(FLOAT))
+        linear = replace(
+            history,
+            contexts=rows.astype(FLOAT),
+            feedback=history.feedback.astype(FLOAT),
+            counts=history.counts.astype(FLOAT),
+        )
         last = fitted.params[-1]
         begin, anchor = (layer.astype(FLOAT).reshape(-1) for layer in (last, first[-1]))
         found = finish.fit(Coefficients(), begin, anchor, linear, used, key)

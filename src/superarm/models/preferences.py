@@ -17,6 +17,7 @@ import jax
 import jax.numpy as jnp
 
 from superarm.models.coefficients import Coefficients
+from superarm.models.ensemble import Ensemble
 from superarm.models.paired import Paired
 from superarm.types import Array, Beliefs, Event, Model, Spec, State, Width, pytree
 
@@ -43,7 +44,8 @@ class Preferences:
 
     Args:
         model: a generalized linear or other linear model, which learns from x_1 - x_2; or a `Neural` model
-            whose network is `Paired`, which learns from [x_1; x_2].
+            whose network is `Paired`, which learns from [x_1; x_2]; or an `Ensemble` of one of them, whose
+            members see preferences with perturbations of their own.
     """
 
     model: Model
@@ -63,9 +65,7 @@ class Preferences:
 
     def beliefs(self, state: State, contexts: Array, width: Width | None) -> Beliefs:
         """Return the utilities of contexts (n, d), up to a number common to all, and their widths."""
-        paired, model = self._network, self._model
-        single = model if paired is None else replace(model, network=paired.network)
-        return single.beliefs(state, contexts, width)
+        return self._single.beliefs(state, contexts, width)
 
     def observe(self, state: State, key: Array, event: Event, width: Width | None) -> Any:
         """Return the record with the preference, if it is known.
@@ -85,23 +85,27 @@ class Preferences:
         )
         return self.model.observe(state, key, preference, width)
 
-    def member_axes(self, width: Width | None) -> State:
-        """As the model, which must say what members of an ensemble share."""
-        return self._model.member_axes(width)
-
     def learn(self, state: State, key: Array, width: Width | None) -> Any:
         """Return the model's fit."""
         return self.model.learn(state, key, width)
 
     @property
-    def _model(self) -> Any:
-        """The model, of which more is known than its protocol says."""
-        return self.model
+    def _member(self) -> Any:
+        """The model, or that of an ensemble's members."""
+        return self.model.model if isinstance(self.model, Ensemble) else self.model
 
     @property
     def _network(self) -> Paired | None:
-        network = getattr(self.model, "network", Coefficients())
+        network = getattr(self._member, "network", Coefficients())
         return network if isinstance(network, Paired) else None
+
+    @property
+    def _single(self) -> Model:
+        """The model that scores one arm, with the same state."""
+        if self._network is None:
+            return self.model
+        member = replace(self._member, network=self._network.network)
+        return replace(self.model, model=member) if isinstance(self.model, Ensemble) else member
 
     def _sized(self, spec: Spec) -> Spec:
         """One observation a duel, of one context or of two."""

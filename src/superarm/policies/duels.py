@@ -139,7 +139,8 @@ def ensemble_duel(
         size: m.
         perturbation: standard deviation of what is added to a preference (0 or 1) for every member.
         ridge: lambda of the linear model.
-        self_duels: allow an arm to meet itself.
+        self_duels: allow an arm to meet itself. Not with a network: its members start alike, and while they
+            agree nothing is learned.
         fitting: learn_every (1), memory ("all"), memory_size: see `superarm.glm`.
 
     >>> import superarm
@@ -149,12 +150,12 @@ def ensemble_duel(
     where = "ensemble_duel"
     chosen = glm(ridge=ridge, weights="none", **fitting) if model is None else model
     members = Ensemble(
-        model=Preferences(chosen),
+        model=chosen,
         scale=checks.nonnegative(where, "perturbation", perturbation),
         size=checks.count(where, "size", size),
     )
     return Policy(
-        model=members,
+        model=Preferences(members),
         width=None,
         explorer=PairEnsemble(),
         chooser=Duel("asymmetric", bool(self_duels)),
