@@ -6,11 +6,14 @@ from superarm.evaluate.estimators import estimate
 from superarm.evaluate.log import Log, event_log
 from superarm.evaluate.off_policy import off_policy
 from superarm.evaluate.open_bandit import open_bandit_log
+from superarm.evaluate.read import read_log
 from superarm.evaluate.replay import LoggedWorld, logged_world, replay
+from superarm.evaluate.tables import LogError
 
 __all__ = [
     "Estimates",
     "Log",
+    "LogError",
     "LoggedWorld",
     "chances_of",
     "estimate",
@@ -18,5 +21,6 @@ __all__ = [
     "logged_world",
     "off_policy",
     "open_bandit_log",
+    "read_log",
     "replay",
 ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -42,6 +42,12 @@ class Log:
     def slots(self) -> int | None:
         """k for sets and rankings; None where every event is a single choice."""
         return None if self.actions.ndim == 1 else int(self.actions.shape[1])
+
+    def take(self, rows: Any) -> Log:
+        """Return some of the events, by their numbers, a slice or a mask (n,): to learn from, to judge by."""
+        parts = {one.name: getattr(self, one.name) for one in fields(self)}
+        kept: dict[str, Any] = {name: None if one is None else one[rows] for name, one in parts.items()}
+        return Log(**kept)
 
 
 def event_log(
