@@ -83,7 +83,7 @@ def chances_of(
             chances = np.asarray(_exact(policy, state, contexts, before, offered))
         elif policy.native:
             chances = np.asarray(
-                _drawn(policy, state, key, jnp.asarray(rows), contexts, before, offered, draws)
+                _drawn(policy, state, key, jnp.asarray(rows), contexts, before, offered, jnp.asarray(draws))
             )
         else:
             chances = _stepped(policy, state, key, rows, contexts, before, offered, draws)
@@ -105,7 +105,7 @@ def _exact(policy: Policy, state: State, contexts: Array, count: Array, mask: Ar
     )
 
 
-@partial(jax.jit, static_argnames=("draws",))
+@jax.jit
 def _drawn(
     policy: Policy,
     state: State,
@@ -114,9 +114,9 @@ def _drawn(
     contexts: Array,
     count: Array,
     mask: Array,
-    draws: int,
+    draws: Array,
 ) -> Array:
-    """(e, k, K) shares of the draws; NaN where a decision is not sound."""
+    """(e, k, K) shares of the draws, whose number compiles nothing anew; NaN where one is not sound."""
 
     def one(event: tuple[Array, Array, Array]) -> Array:
         number, features, offered = event
@@ -132,7 +132,8 @@ def _drawn(
             return total + jnp.sum(jnp.where(counted, shares, 0.0), axis=0)
 
         zero = jnp.zeros((policy.chooser.size, features.shape[0]), FLOAT)
-        return jax.lax.fori_loop(0, -(-draws // _TOGETHER), add, zero) / draws
+        rounds = (draws + _TOGETHER - 1) // _TOGETHER
+        return jax.lax.fori_loop(0, rounds, add, zero) / draws.astype(FLOAT)
 
     return jax.lax.map(one, (events, contexts, mask))
 

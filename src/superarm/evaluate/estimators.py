@@ -32,8 +32,16 @@ import pandas as pd
 from superarm import checks
 from superarm.evaluate.estimates import Estimates
 from superarm.evaluate.evidence import Evidence, evidence
-from superarm.evaluate.intervals import NONE, Interval, Statistic, asymptotic, bootstrap, mean_of
-from superarm.evaluate.overlap import overlap
+from superarm.evaluate.intervals import (
+    NONE,
+    Interval,
+    Statistic,
+    asymptotic,
+    bootstrap,
+    events_needed,
+    mean_of,
+)
+from superarm.evaluate.overlap import FEW, Overlap, overlap
 
 Floats = npt.NDArray[np.float64]
 
@@ -78,14 +86,15 @@ def estimate(
             sets (default k). For "snips" and the check of the mean weight.
         methods: some of "direct", "ips", "snips", "dr"; None for all that the arguments allow.
         confidence: of the intervals, in (0, 1).
-        interval: "asymptotic", normal; or "bootstrap", BCa.
+        interval: "asymptotic", normal; or "bootstrap", percentiles of resampled events.
         resamples: of the bootstrap.
         seed: of the bootstrap.
         clip: the largest weight to let stand: less variance for some bias, which intervals do not know of.
 
     Warns:
-        RuntimeWarning: see `superarm.evaluate.overlap`. Where the target never chooses what was logged,
-            estimates that need weights are NaN.
+        RuntimeWarning: where overlap is poor (see `superarm.evaluate.overlap`), and where the terms of a mean
+            are too skewed for its interval. Where the target never chooses what was logged, estimates that
+            need weights are NaN.
 
     >>> found = estimate([1.0, 0.0, 1.0, 0.0] * 100, [0.5] * 400, [0.9, 0.1, 0.9, 0.1] * 100)
     >>> [round(float(number), 3) for number in (found["ips"].estimate, found["ips"].low, found["ips"].high)]
@@ -151,7 +160,7 @@ def estimated(
                 "max_weight": float(found.weights.max()) if weighted else np.nan,
             }
         )
-    cautions = _cautions(shared.cautions, rows)
+    cautions = _cautions(shared, known, chosen)
     for sentence in cautions:
         warnings.warn(f"{where}: {sentence}", RuntimeWarning, stacklevel=3)
     return Estimates(pd.DataFrame(rows), confidence, interval, clip, cautions)
@@ -203,9 +212,21 @@ def _methods(where: str, methods: Sequence[str] | None, found: Evidence) -> tupl
     return named
 
 
-def _cautions(shared: tuple[str, ...], rows: list[dict[str, Any]]) -> tuple[str, ...]:
+def _cautions(shared: Overlap, known: dict[str, Statistic], chosen: tuple[str, ...]) -> tuple[str, ...]:
     """What to warn of, if anything rests on weights."""
-    weighted = [row for row in rows if row["method"] != "direct"]
-    flat = [row["method"] for row in weighted if row["standard_error"] == 0.0]
-    told = f"the interval of {', '.join(flat)} has no width, since the weighted rewards do not vary"
-    return (*shared, told) if flat else shared if weighted else ()
+    if chosen == ("direct",):
+        return ()
+    told = list(shared.cautions)
+    weighted = {method: statistic for method, statistic in known.items() if method != "direct"}
+    flat = [method for method, statistic in weighted.items() if not np.any(statistic.influence)]
+    if flat:
+        told.append(f"the interval of {', '.join(flat)} has no width, since weighted rewards do not vary")
+    events = len(next(iter(weighted.values())).influence) if weighted else 0
+    needed = {method: events_needed(statistic) for method, statistic in weighted.items()}
+    skewed = [method for method in weighted if needed[method] > events]
+    if skewed and shared.effective >= FEW:  # with fewer, that is said
+        told.append(
+            f"the interval of {', '.join(skewed)} may be too narrow: terms are so skewed that "
+            f"{max(needed.values()):.0f} events are needed, got {events}; log more, or clip weights"
+        )
+    return tuple(told)

@@ -59,6 +59,8 @@ def overlap(weights: Floats, used: npt.NDArray[np.bool_], sizes: Floats) -> Over
     if np.any(empty):
         which = "" if empty.size == 1 else f" at position {np.flatnonzero(empty)[0]}"
         cautions.append(f"the target never chooses what was logged{which}: the log says nothing of it")
+    elif effective < FEW and effective > 0.5 * events:  # not for want of overlap
+        cautions.append(f"events are few: {events}, which count like {effective:.1f}; log more")
     elif effective < FEW or effective < SHARE * events:
         cautions.append(
             f"overlap is poor: {events} events count like {effective:.1f}, and the largest weight is "

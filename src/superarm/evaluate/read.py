@@ -103,10 +103,10 @@ def read_log(
     >>> log = read_log(table)
     >>> log.actions.tolist(), log.contexts[0].tolist()
     ([1, 0], [[1.0, 0.0, 0.1, 0.0], [0.0, 1.0, 0.0, 0.1]])
-    >>> read_log(table, reward="click", features=())
+    >>> read_log(table, reward="click", propensity="", features=())
     Traceback (most recent call last):
     ...
-    superarm.evaluate.tables.LogError: read_log: log must have columns action, click, propensity; missing click
+    superarm.evaluate.tables.LogError: read_log: log must have columns action, click; missing click
     """
     where = "read_log"
     checks.one_of(where, "layout", layout, tuple(LAYOUTS))
