@@ -250,8 +250,9 @@ def test_a_target_that_the_log_never_chose_has_no_estimate():
     # A position that the target leaves empty is another thing.
     sizes = np.tile([1.0, 0.0], (200, 1))
     rewards = np.random.default_rng(0).normal(size=(200, 2))
-    found = quiet(rewards, np.full((200, 2), 0.5), zeros, sizes=sizes)
+    found = estimate(rewards, np.full((200, 2), 0.5), zeros, sizes=sizes)
     assert found["snips"].estimate == pytest.approx(rewards[:, 0].mean())
+    assert found["snips"].effective_sample_size == pytest.approx(200)
 
 
 def test_rewards_that_do_not_vary_are_said():

@@ -220,6 +220,20 @@ def test_influence_is_what_an_event_moves(kind, model):
         assert influence[event] == pytest.approx(expected, rel=1e-2)
 
 
+def test_the_bootstrap_knows_what_the_asymptotic_interval_does():
+    """The noise of the model's fit in the direct method, too, without which it is half as wide."""
+    _, log, chances = logged(events=1500)
+    by_theory, by_draws = off_policy(log, chances), off_policy(log, chances, interval="bootstrap")
+    for method in ALL:
+        assert by_draws[method].estimate == by_theory[method].estimate
+        assert by_draws[method].standard_error == pytest.approx(by_theory[method].standard_error, rel=0.1)
+        assert by_draws[method].low == pytest.approx(
+            by_theory[method].low, abs=0.4 * by_theory[method].standard_error
+        )
+    values = predicted(log, chances).values
+    assert by_theory["direct"].standard_error > 1.5 * values.std() / 1500**0.5
+
+
 def test_blocks_change_nothing(monkeypatch):
     _, log, chances = logged("ranking")
     whole = predicted(log, chances)

@@ -9,6 +9,8 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import superarm
 from superarm.evaluate import LogError, features, files, off_policy, read_log
@@ -168,6 +170,42 @@ def test_a_long_table_has_masks_sets_and_rankings(tmp_path):
         require_same(log, expected)
     assert expected.actions.tolist() == [[1, 0], [0, 2]]
     assert expected.rewards.tolist() == [[2.0, 1.0], [3.0, 4.0]]
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 10**6), st.integers(1, 8))
+def test_long_rows_come_in_any_order(seed, decisions):
+    """Against plain dicts: decisions by first appearance, arms by their order within."""
+    rng = np.random.default_rng(seed)
+    rows = []
+    for number in range(decisions):
+        size = int(rng.integers(1, 5))
+        places = rng.permutation(size) + 1
+        taken = int(rng.integers(1, min(size, 3) + 1))
+        for place in places:
+            shown = int(place) if place <= taken else 0
+            rows.append((f"d{number}", shown, rng.normal(), rng.uniform(0.1, 1.0), rng.normal()))
+    frame = pd.DataFrame(rows, columns=["decision", "place", "reward", "propensity", "x_1"])
+    frame = frame.iloc[rng.permutation(len(frame))].reset_index(drop=True)
+    log = read_log(frame, layout="long", position="place")
+    groups: dict[str, list[int]] = {}
+    for row, name in enumerate(frame["decision"]):
+        groups.setdefault(name, []).append(row)
+    slots = frame["place"].max()
+    assert log.contexts.shape == (decisions, max(map(len, groups.values())), 1)
+    for event, members in enumerate(groups.values()):
+        offered = np.ones(len(log.contexts[event]), bool) if log.mask is None else log.mask[event]
+        assert offered.sum() == len(members)
+        np.testing.assert_array_equal(log.contexts[event, : len(members), 0], frame["x_1"][members])
+        for slot in range(slots):
+            found = [arm for arm, row in enumerate(members) if frame["place"][row] == slot + 1]
+            assert np.reshape(log.actions, (decisions, slots))[event, slot] == (found[0] if found else -1)
+            if found:
+                row = members[found[0]]
+                assert np.reshape(log.rewards, (decisions, slots))[event, slot] == frame["reward"][row]
+                assert (
+                    np.reshape(log.propensities, (decisions, slots))[event, slot] == frame["propensity"][row]
+                )
 
 
 def open_bandit(events: int = 30, num_items: int = 4) -> pd.DataFrame:

@@ -115,12 +115,22 @@ def estimate(
         kind=kind,
         sizes=sizes,
     )
-    return estimated(where, found, methods, confidence, interval, resamples, seed, clip)
+    return estimated(
+        where,
+        found,
+        methods=methods,
+        confidence=confidence,
+        interval=interval,
+        resamples=resamples,
+        seed=seed,
+        clip=clip,
+    )
 
 
 def estimated(
     where: str,
     found: Evidence,
+    *,
     methods: Sequence[str] | None,
     confidence: float,
     interval: str,

@@ -99,7 +99,16 @@ def off_policy(
         kind="set" if is_set else "ranking",
         sizes=chances.sum(axis=-1),
     )
-    return estimated(where, found, asked, confidence, interval, resamples, seed, clip)
+    return estimated(
+        where,
+        found,
+        methods=asked,
+        confidence=confidence,
+        interval=interval,
+        resamples=resamples,
+        seed=seed,
+        clip=clip,
+    )
 
 
 def _used(where: str, log: Log) -> Any:

@@ -54,7 +54,7 @@ def overlap(weights: Floats, used: npt.NDArray[np.bool_], sizes: Floats) -> Over
     events = weights.shape[0]
     per_event = weights if sizes.shape[1] > 1 else weights.sum(axis=1, keepdims=True)
     empty = (per_event.sum(axis=0) == 0) & (sizes.sum(axis=0) > 0)
-    effective = _effective(weights, used, by_slot=sizes.shape[1] > 1)
+    effective = _effective(weights, used, sizes)
     cautions = []
     if np.any(empty):
         which = "" if empty.size == 1 else f" at position {np.flatnonzero(empty)[0]}"
@@ -71,12 +71,14 @@ def overlap(weights: Floats, used: npt.NDArray[np.bool_], sizes: Floats) -> Over
     return Overlap(effective, float(weights.max()), bool(np.any(empty)), tuple(cautions))
 
 
-def _effective(weights: Floats, used: npt.NDArray[np.bool_], by_slot: bool) -> float:
-    axis = 0 if by_slot else None
+def _effective(weights: Floats, used: npt.NDArray[np.bool_], sizes: Floats) -> float:
+    axis = 0 if sizes.shape[1] > 1 else None
     total, squares = np.sum(weights, axis=axis), np.sum(weights**2, axis=axis)
     counted = np.asarray(total**2 / np.where(squares > 0, squares, 1.0))
-    if by_slot:
-        return float(np.min(counted))
+    if axis == 0:
+        return float(
+            np.min(counted[sizes.sum(axis=0) > 0], initial=np.inf)
+        )  # positions that the target fills
     return float(counted / max(np.sum(used) / weights.shape[0], 1.0))  # items to events
 
 

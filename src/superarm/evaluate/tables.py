@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 if TYPE_CHECKING:
-    import pyarrow as pa
+    import pyarrow as pa  # type: ignore[import-untyped]
 
 MAX_ROWS = 50_000_000
 MAX_BYTES = 4 * 2**30  # of the columns that are read, unpacked
@@ -39,7 +39,7 @@ class Columns:
     def numbers(self, name: str, at: Any = None, missing: float | None = None) -> npt.NDArray[np.float64]:
         """(n,) finite numbers, of the rows `at` only; what is empty or null is `missing`, where given."""
         import pyarrow as pa
-        import pyarrow.compute as pc
+        import pyarrow.compute as pc  # type: ignore[import-untyped]
 
         column = self.arrays[name] if at is None else self.arrays[name].take(pa.array(at, pa.int64()))
         if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
