@@ -115,6 +115,42 @@ def indices(where: str, name: str, value: Any, length: int | None = None, below:
     return array.astype(np.int32)
 
 
+def flags(where: str, name: str, value: Any, shape: tuple[int, ...]) -> Any:
+    """Return `value` as a bool array of `shape`; every entry must be True or False, or 1 or 0."""
+    array = np.asarray(value)
+    if array.shape != shape:
+        raise ValueError(f"{where}: {name} must have shape {shape}, got {array.shape}")
+    if array.dtype.kind not in "biuf" or not np.all((array == 0) | (array == 1)):
+        raise TypeError(f"{where}: {name} must be True or False everywhere, got dtype {array.dtype}")
+    return array.astype(bool)
+
+
+def chances(where: str, name: str, value: Any, *, used: Any = None, positive: bool = False) -> Any:
+    """Return `value` as float64; every entry must be a probability, > 0 if `positive`, where `used` is True.
+
+    Entries that are not used become 1.
+    """
+    try:
+        array = np.array(value, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"{where}: {name} must be an array of numbers, got {type(value).__name__}") from error
+    if used is not None:
+        if array.shape != used.shape:
+            raise ValueError(f"{where}: {name} must have shape {used.shape}, got {array.shape}")
+        array[~used] = 1.0
+    sound = (array > 0 if positive else array >= 0) & (array <= 1)  # False where it is NaN
+    if not np.all(sound):
+        must = "> 0 and at most 1" if positive else "between 0 and 1"
+        index = np.argwhere(~sound)[0].tolist()
+        raise ValueError(f"{where}: {name} must be {must}, got {array[tuple(index)]:g} at {place(index)}")
+    return array
+
+
+def place(index: Sequence[int]) -> str:
+    """Write where in an array something is: `3`, or `(3, 1)`."""
+    return str(index[0]) if len(index) == 1 else str(tuple(index))
+
+
 def _show(value: Number) -> str:
     if isinstance(value, np.ndarray) and value.ndim > 0:
         return f"values from {np.min(value):g} to {np.max(value):g}"

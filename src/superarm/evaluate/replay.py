@@ -137,7 +137,22 @@ def logged_world(log: Log, *, passes: int = 1) -> LoggedWorld:
     """
     where = "logged_world"
     checks.has(where, "log", log, ("contexts", "actions", "rewards", "spec"))
+    _require_uniform(where, log)
     return LoggedWorld(log=log, passes=checks.count(where, "passes", passes))
+
+
+def _require_uniform(where: str, log: Log) -> None:
+    """Refuse what replay cannot do, as far as the log tells."""
+    if log.slots is not None:
+        must = "log must have one choice in every event"
+        raise ValueError(f"{where}: {must}, got {log.slots} slots; evaluate it with off_policy")
+    if log.propensities is not None:
+        arms = log.contexts.shape[1] if log.mask is None else np.sum(log.mask, axis=1)
+        ratio = np.asarray(log.propensities * arms)
+        if ratio.max() > 1.001 or ratio.min() < 0.999:  # files round propensities
+            must = "log must be of uniform choices, with a propensity of 1 / (arms on offer)"
+            got = f"{ratio.min():.3g} to {ratio.max():.3g} times that"
+            raise ValueError(f"{where}: {must}, got {got}; evaluate it with off_policy")
 
 
 class Reader:
@@ -145,7 +160,8 @@ class Reader:
 
     def __init__(self, log: Log, key: Array, passes: int) -> None:
         """Put the log where compiled code reads it, and begin."""
-        self.log: Log = jax.tree.map(jnp.asarray, log)
+        needed = Log(contexts=log.contexts, actions=log.actions, rewards=log.rewards, mask=log.mask)
+        self.log: Log = jax.tree.map(jnp.asarray, needed)
         self.key = key
         self.size = log.rewards.shape[0]
         self.last = passes * self.size  # events that may be offered

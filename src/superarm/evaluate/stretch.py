@@ -82,8 +82,9 @@ def stretch(
 
 def _decide(policy: Policy, keys: Keys, place: Place, state: State, offered: Array, count: Array) -> Decision:
     """What the policy chooses in the event after `offered`, having had `count` accepted."""
-    contexts = place.log.contexts[place.event(offered)]
-    return policy.select(state, _event_keys(keys, offered)[0], contexts, count)
+    event = place.event(offered)
+    mask = None if place.log.mask is None else place.log.mask[event]
+    return policy.select(state, _event_keys(keys, offered)[0], place.log.contexts[event], count, mask)
 
 
 def _accept(
