@@ -19,7 +19,7 @@ import pandas as pd
 from superarm import checks, engine
 from superarm.arms import Offered
 from superarm.book import Book
-from superarm.core import Taken
+from superarm.core import Core, Taken, happened_in
 from superarm.frames import Id
 from superarm.selection import Pending, Selection, feedback_of
 from superarm.settings import Settings
@@ -141,6 +141,11 @@ class Agent:
                 repeated=book.repeated,
                 refused_fits=0 if book.core is None else book.core.refused_fits,
             )
+
+    def begun(self, dim: int) -> Core:
+        """Return what decides: the policy in force and its state, begun for `dim` features if it was not."""
+        with self._lock:
+            return self._book.started(dim)
 
     # Choosing
 
@@ -281,40 +286,33 @@ class Agent:
                 return [self.update(decision, feedback) for decision, feedback in batch]
 
     def fit(self, log: Any) -> int:
-        """Learn from history: choices of one arm that were made elsewhere, and what came of them.
+        """Learn from history: choices that were made elsewhere, and what came of them.
 
         Args:
-            log: of `superarm.evaluate.event_log`, with contexts (n, K, d), actions (n,) and rewards (n,).
+            log: of `superarm.evaluate.event_log` or `read_log`; of single choices, or of sets no larger than
+                the policy's.
 
         Returns:
             How many events were learned from. Each counts as a decision.
         """
         where, book = "fit", self._book
-        checks.has(where, "log", log, ("contexts", "actions", "rewards"))
-        if self.policy.chooser.size != 1:
-            must = "the policy must choose one arm"
-            raise ValueError(f"{where}: {must}, got sets of {self.policy.chooser.size}")
-        contexts, actions, rewards = (np.asarray(one) for one in (log.contexts, log.actions, log.rewards))
+        checks.has(where, "log", log, ("contexts", "actions", "rewards", "observed"))
         with self._lock:
-            arms, dim = contexts.shape[1:]
+            arms, dim = log.contexts.shape[1:]
             if book.dim not in (None, dim) or book.arms.fixed not in (None, arms):
-                must = (
-                    f"log must have {book.arms.fixed or 'any number of'} arms with {book.dim or dim} features"
-                )
+                fixed = "any number of" if book.arms.fixed is None else book.arms.fixed
+                must = f"log must have {fixed} arms with {book.dim or dim} features"
                 raise ValueError(f"{where}: {must}, got {arms} with {dim}")
-            if book.feedback_range is not None:
-                checks.between(where, "rewards", rewards, *book.feedback_range)
+            events = happened_in(where, log, book.policy.chooser.size, book.feedback_range)
             core = book.started(dim)
-            core.make_room(len(rewards))
-            chosen = contexts[np.arange(len(rewards)), actions]
+            core.make_room(sum(int(one.observed.sum()) for one in events))
             with self._together():
-                for action, features, reward in zip(actions, chosen, rewards, strict=True):
-                    row = (np.array([action], np.int32), features[None], np.array([float(reward)]))
+                for one in events:
                     if self._keeper is not None:
-                        self._keeper.given(core.decisions, *row)
-                    book.given(*row)
+                        self._keeper.given(core.decisions, one)
+                    book.given(one)
             self._after()
-            return len(rewards)
+            return len(events)
 
     def learn(self) -> None:
         """Fit now, whether or not it is due."""

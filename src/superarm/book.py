@@ -95,10 +95,9 @@ class Book:
         if pending.settled:
             del self.waiting[number]
 
-    def given(self, items: NDArray, features: NDArray, feedback: NDArray) -> None:
+    def given(self, happened: Happened) -> None:
         """Take in a choice that was made elsewhere, with its feedback."""
-        core = self.started(features.shape[1])
-        happened = Happened(items, features, feedback, np.ones(len(items), bool))
+        core = self.started(happened.features.shape[1])
         core.observe(core.decided(), happened, core.number)
         self.updates += 1
 

@@ -1,4 +1,4 @@
-"""The command line: list, run, claims, report, tune, demo.
+"""The command line: list, run, claims, report, tune, evaluate, demo.
 
 Heavy imports wait until a command needs them, so that `--help` and `list` answer at once.
 """
@@ -42,6 +42,9 @@ Out = Annotated[Path, typer.Option("--out", help="The folder of all results.")]
 From = Annotated[Path, typer.Option("--from", help="The folder of all results.")]
 Workers = Annotated[int | None, typer.Option(min=0, help="Processes; one per core unless given, 0 for none.")]
 Json = Annotated[bool, typer.Option("--json", help="One JSON object a line.")]
+Layout = Annotated[str, typer.Option(help="Of the log: wide, long, open-bandit or coba.")]
+LogOption = Annotated[Path | None, typer.Option("--log", metavar="LOG", help="Judge by a log instead.")]
+Train = Annotated[float, typer.Option(min=0.0, max=1.0, help="The share of events to learn from.")]
 Strict = Annotated[bool, typer.Option("--strict", help="Exit with 1 when a claim fails.")]
 
 
@@ -82,12 +85,14 @@ def guarded(command: Callable[P, None]) -> Callable[P, None]:
 def _explained(error: BaseException) -> tuple[int, str]:
     """Return the exit code and the sentence of an error."""
     from superarm.datasets import DataError
+    from superarm.errors import ConfigError, StoreError
+    from superarm.evaluate import LogError
     from superarm.experiments.experiment import ExperimentError
 
     if isinstance(error, KeyboardInterrupt):
         kept = f": {error}; the same command without --fresh goes on from there" if str(error) else ""
         return INTERRUPTED, f"interrupted{kept}"
-    if isinstance(error, ExperimentError | DataError):
+    if isinstance(error, ExperimentError | DataError | ConfigError | StoreError | LogError):
         return BAD_INPUT, str(error)
     if isinstance(error, OSError):
         return BAD_INPUT, f"{error.filename or 'a file'}: {error.strerror or error}"
@@ -240,8 +245,15 @@ def report_command(
 @app.command("tune")
 @guarded
 def tune_command(
-    name: Annotated[str, typer.Argument(metavar="ID", help="An experiment whose policies can be tuned.")],
-    policy: Annotated[str, typer.Option("--policy", metavar="LABEL", help="Which of its policies.")],
+    policy: Annotated[
+        str, typer.Option("--policy", metavar="LABEL", help="Which of its policies; with --log a file.")
+    ],
+    name: Annotated[
+        str | None, typer.Argument(metavar="[ID]", help="An experiment whose policies can be tuned.")
+    ] = None,
+    log: LogOption = None,
+    layout: Layout = "wide",
+    train: Train = 0.5,
     grid: Annotated[
         list[str] | None,
         typer.Option("--grid", metavar="NAME=NUMBERS", help="Values of a parameter, such as nu=0.01,0.1,1."),
@@ -256,10 +268,19 @@ def tune_command(
     """Find the best hyperparameters of a policy on a grid; parameters that are not named keep their values.
 
     Below --out, a folder ID/LABEL has tuning.csv, tuning.json, tuning.png and tuning.svg. They are written
-    when all runs are finished; what is interrupted leaves nothing.
+    when all runs are finished; what is interrupted leaves nothing. With --log LOG and no ID, the preset of
+    the file --policy is judged by a log at every point: it learns from the first events, one half of the
+    rest chooses the point, and the other half says what it earns.
     """
+    from superarm.experiments.experiment import ExperimentError
     from superarm.experiments.tuning import parse_grid, tune_policy
     from superarm.report.console import tuning_text
+
+    if (name is None) == (log is None):
+        raise ExperimentError("tune: name an experiment, or a log with --log")
+    if name is None or log is not None:
+        _tune_on_log(Path(str(log)), layout, Path(policy), parse_grid(grid or []), train, as_json)
+        return
 
     tuning, folder = tune_policy(
         name,
@@ -279,6 +300,62 @@ def tune_command(
     else:
         Console(soft_wrap=True).print(tuning_text(tuning), end="", highlight=False)
         typer.echo(f"{name}, {policy}: written to {folder}")
+
+
+def _tune_on_log(
+    log: Path, layout: str, policy: Path, grid: dict[str, list[float]], train: float, as_json: bool
+) -> None:
+    from superarm.evaluate.command import Source, judged_lines, tune_file
+
+    judged = tune_file(Source(log, layout), policy, grid, train=train)
+    if as_json:
+        for line in judged_lines(judged):
+            typer.echo(line)
+        return
+    typer.echo(judged.table.to_string(index=False))
+    words = ", ".join(f"{one}={value:g}" for one, value in judged.best.items())
+    typer.echo(f"best: {words}; on events that had no part in choosing it:\n{judged.final}")
+
+
+@app.command("evaluate")
+@guarded
+def evaluate_command(
+    log: Annotated[
+        Path, typer.Argument(metavar="LOG", help="A .parquet, .csv or .csv.gz file, or an agent's folder.")
+    ],
+    policy: Annotated[
+        Path,
+        typer.Option("--policy", metavar="FILE", help="A policy (.toml, .json) or an agent (.safetensors)."),
+    ],
+    layout: Layout = "wide",
+    action: Annotated[str | None, typer.Option(help="The column of chosen arms.")] = None,
+    reward: Annotated[str | None, typer.Option(help="The column of rewards.")] = None,
+    propensity: Annotated[str | None, typer.Option(help="The column of the log's chances.")] = None,
+    feature: Annotated[
+        list[str] | None, typer.Option(help="A column of features, or x_* for several; may be repeated.")
+    ] = None,
+    rows: Annotated[int | None, typer.Option(min=1, help="Read so many rows only.")] = None,
+    train: Train = 0.5,
+    interval: Annotated[str, typer.Option(help="asymptotic or bootstrap.")] = "asymptotic",
+    clip: Annotated[float | None, typer.Option(help="The largest weight to let stand.")] = None,
+    seed: Annotated[int, typer.Option(min=0)] = 0,
+    out: Annotated[Path | None, typer.Option("--out", help="A folder for evaluation.json and .png.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Estimate from a log of other choices what a policy would earn per decision, with intervals.
+
+    A policy learns from the first events (--train) and is judged by the rest; an agent, which has learned
+    elsewhere, by all. Methods: direct, IPS, self-normalized IPS and doubly robust.
+    """
+    from superarm.evaluate.command import Source, evaluate_file, write_estimates
+
+    source = Source(log, layout, action, reward, propensity, feature, rows)
+    options: dict[str, Any] = {"train": train, "interval": interval, "clip": clip, "seed": seed}
+    found = evaluate_file(source, policy, **options)
+    typer.echo(found.to_json() if as_json else str(found))
+    if out is not None:
+        write_estimates(found, out)
+        typer.echo(f"written to {out}", err=True)
 
 
 @app.command("demo")

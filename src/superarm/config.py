@@ -90,8 +90,15 @@ def save_policy(policy: Any, path: str | Path) -> Path:
 
 def load_policy(path: str | Path) -> Any:
     """Read a policy from a .toml or .json file."""
+    return from_config(read_config(path))
+
+
+def read_config(path: str | Path) -> dict[str, Any]:
+    """Return the plain data of a .toml or .json file."""
     source = Path(path)
     toml = _is_toml(source)
+    if not source.is_file():
+        raise ConfigError(f"{source}: there is no such file")
     if source.stat().st_size > LARGEST:
         raise ConfigError(f"{source.name}: must be at most {LARGEST} bytes, got {source.stat().st_size}")
     try:
@@ -99,7 +106,9 @@ def load_policy(path: str | Path) -> Any:
         config = tomllib.loads(text) if toml else json.loads(text)
     except (ValueError, RecursionError) as error:  # the decoders' errors are ValueErrors
         raise ConfigError(f"{source.name}: must be {'TOML' if toml else 'JSON'}, got: {error}") from error
-    return from_config(config)
+    if not isinstance(config, dict):
+        raise ConfigError(f"{source.name}: must be a table, got {type(config).__name__}")
+    return config
 
 
 def _is_toml(path: Path) -> bool:

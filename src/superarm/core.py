@@ -17,6 +17,7 @@ from superarm import checks, engine
 from superarm.algebra import Epoch, Policy
 from superarm.engine import Chances
 from superarm.errors import NoChoiceError, StoreError
+from superarm.frames import bounded
 from superarm.precision import double
 from superarm.propensity import Propensity
 from superarm.rounds import Keys, keys_of
@@ -24,6 +25,9 @@ from superarm.types import Decision, Event, Spec, State
 
 ROOM = 1024  # observations to begin with, of a state that keeps all history
 NDArray = np.ndarray[Any, Any]
+
+
+PARTS = ("items", "features", "feedback", "observed")
 
 
 @dataclass(frozen=True)
@@ -213,7 +217,7 @@ class Core:
         leaves = jax.tree_util.tree_leaves_with_path(self.state)
         found = {f"state{jax.tree_util.keystr(path)}": np.asarray(leaf) for path, leaf in leaves}
         if self.events:
-            for name in ("items", "features", "feedback", "observed"):
+            for name in PARTS:
                 found[f"events.{name}"] = np.stack([getattr(one, name) for one in self.events])
         return found
 
@@ -223,7 +227,7 @@ class Core:
         where = "state file"
         numbers = {name: checks.count(where, name, counts.get(name), low=0) for name in self.counts()}
         if "events.items" in arrays:
-            parts = [arrays[f"events.{name}"] for name in ("items", "features", "feedback", "observed")]
+            parts = [arrays[f"events.{name}"] for name in PARTS]
             self.events = [Happened(*row) for row in zip(*parts, strict=True)]
         events, self.events = self.events, []  # not to be replayed: the state has them
         self._enter(numbers["epoch"])
@@ -236,6 +240,31 @@ class Core:
         self.state = jax.tree.unflatten(
             structure, [_leaf(arrays, f"state{jax.tree_util.keystr(path)}", shape) for path, shape in leaves]
         )
+
+
+def happened_in(where: str, log: Any, size: int, allowed: tuple[float, float] | None) -> list[Happened]:
+    """What a log of single choices or sets says happened, for a policy of `size` slots."""
+    count = len(log.rewards)
+    actions, rewards = (np.asarray(one).reshape(count, -1) for one in (log.actions, log.rewards))
+    slots = actions.shape[1]
+    if slots > size:
+        raise ValueError(f"{where}: log must have sets of at most {size}, as the policy, got {slots}")
+    seen = actions >= 0
+    if log.observed is not None:
+        seen &= np.asarray(log.observed).reshape(count, -1)
+    if allowed is not None:
+        checks.between(where, "rewards", rewards[seen], *allowed)
+    chosen = np.take_along_axis(np.asarray(log.contexts), np.maximum(actions, 0)[:, :, None], axis=1)
+    bounded(where, "contexts", chosen)
+    bounded(where, "rewards", rewards[seen])
+    rest = ((0, 0), (0, size - slots))
+    parts = (
+        np.pad(actions, rest, constant_values=-1).astype(np.int32),
+        np.pad(np.where((actions >= 0)[:, :, None], chosen, 0.0), (*rest, (0, 0))),
+        np.pad(np.where(seen, rewards, 0.0), rest),
+        np.pad(seen, rest),
+    )
+    return [Happened(*row) for row in zip(*parts, strict=True)]
 
 
 def _epoch(policy: Any, number: int) -> Epoch:

@@ -11,9 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from superarm import checks
+from superarm.algebra import Policy
 from superarm.choosers.best import Best
 from superarm.evaluate.log import Log
-from superarm.policy import Policy
 from superarm.precision import FLOAT, double
 from superarm.types import Array, State
 

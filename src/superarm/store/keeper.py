@@ -13,7 +13,7 @@ import numpy as np
 from superarm import checks
 from superarm.arms import Offered
 from superarm.book import Book
-from superarm.core import Taken
+from superarm.core import PARTS, Happened, Taken
 from superarm.errors import StoreError
 from superarm.selection import Pending, Selection
 from superarm.store.journal import Entry, Journal
@@ -128,10 +128,10 @@ class Keeper:
         arrays = {"feedback": values, "observed": known}
         self.journal.append("feedback", arrays, decision=number, now=0.0)
 
-    def given(self, number: int, items: NDArray, features: NDArray, feedback: NDArray) -> None:
+    def given(self, number: int, happened: Happened) -> None:
         """Log a choice that was made elsewhere, and its feedback."""
         self._since += 1
-        arrays = {"items": items, "features": features, "feedback": feedback}
+        arrays = {name: getattr(happened, name) for name in PARTS}
         self.journal.append("given", arrays, decision=number, now=0.0)
 
     def learned(self, taken: Taken | None = None) -> None:
@@ -150,7 +150,7 @@ class Keeper:
                 book.told(entry.decision, entry.arrays["feedback"], entry.arrays["observed"])
                 self._since += 1
             elif entry.kind == "given":
-                book.given(*(entry.arrays[name] for name in ("items", "features", "feedback")))
+                book.given(Happened(*(entry.arrays[name] for name in PARTS)))
                 self._since += 1
             else:
                 fits.hand_over(book, entry)

@@ -1,0 +1,86 @@
+"""What `superarm evaluate` and `superarm tune --log` do: a log and a policy, both from files."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from superarm.agent import Agent
+from superarm.config import from_config, load_policy, read_config
+from superarm.errors import ConfigError
+from superarm.evaluate.agent_log import agent_log
+from superarm.evaluate.estimates import Estimates
+from superarm.evaluate.judge import Judged, judge, judge_grid
+from superarm.evaluate.log import Log
+from superarm.evaluate.read import read_log
+from superarm.evaluate.tables import LogError
+
+
+@dataclass(frozen=True)
+class Source:
+    """A log on disk: a table with named columns, or the folder of an agent."""
+
+    path: Path
+    layout: str = "wide"
+    action: str | None = None
+    reward: str | None = None
+    propensity: str | None = None
+    features: Sequence[str] | None = None
+    rows: int | None = None
+
+    def read(self) -> Log:
+        """Return the log."""
+        if self.path.is_dir():
+            return agent_log(self.path)
+        if not self.path.exists():
+            raise LogError(f"{self.path}: there is no such file")
+        return read_log(
+            self.path,
+            layout=self.layout,
+            action=self.action,
+            reward=self.reward,
+            propensity=self.propensity,
+            features=self.features,
+            rows=self.rows,
+        )
+
+
+def evaluate_file(source: Source, policy: Path, **options: Any) -> Estimates:
+    """Judge the policy of a file by a log: .toml and .json are policies, .safetensors agents' states."""
+    given = Agent.load(policy) if policy.suffix == ".safetensors" else load_policy(policy)
+    return judge(given, source.read(), **options)
+
+
+def tune_file(source: Source, policy: Path, grid: Mapping[str, Sequence[float]], **options: Any) -> Judged:
+    """Judge the preset of a file at every point of a grid by a log."""
+    config = read_config(policy)
+    if "preset" not in config:
+        raise ConfigError(f"{policy.name}: must name a preset, whose arguments the grid changes")
+
+    def build(**point: Any) -> Any:
+        return from_config({**config, **point})
+
+    return judge_grid(build, grid, source.read(), **options)
+
+
+def write_estimates(found: Estimates, folder: Path) -> None:
+    """Write evaluation.json and evaluation.png into a folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "evaluation.json").write_text(found.to_json() + "\n", encoding="utf-8")
+    found.plot(folder / "evaluation.png")
+
+
+def judged_lines(judged: Judged) -> list[str]:
+    """One JSON object per point of a grid."""
+    rows = judged.table.to_dict(orient="records")
+    return [
+        json.dumps({str(name): value for name, value in row.items()} | {"best": _is(row, judged.best)})
+        for row in rows
+    ]
+
+
+def _is(row: Mapping[Any, Any], point: Mapping[str, Any]) -> bool:
+    return all(row[name] == value for name, value in point.items())

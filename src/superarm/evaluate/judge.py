@@ -1,0 +1,148 @@
+"""A policy judged by a log: it learns from the first events, and is evaluated on the rest."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from superarm import checks, engine
+from superarm.agent import Agent
+from superarm.evaluate.chances import chances_of
+from superarm.evaluate.estimates import Estimates
+from superarm.evaluate.log import Log
+from superarm.evaluate.off_policy import off_policy
+
+
+def judge(
+    policy: Any, log: Log, *, train: float = 0.5, draws: int | None = None, seed: int = 0, **options: Any
+) -> Estimates:
+    """Estimate what a policy would have earned per event.
+
+    Args:
+        policy: a policy, which learns from the first events of the log and is judged by the others; or an
+            `Agent` that has learned elsewhere, which is judged by all.
+        log: in the order of time, with propensities.
+        train: the share of events to learn from; 0 to judge the policy before it has learned.
+        draws: decisions per event for chances that are not exact; see `chances_of`.
+        seed: of the policy's chance, the folds and the bootstrap.
+        options: of `off_policy`.
+
+    >>> import numpy as np, superarm
+    >>> rng = np.random.default_rng(0)
+    >>> contexts, actions = rng.normal(size=(600, 3, 2)), rng.integers(3, size=600)
+    >>> rewards = contexts[np.arange(600), actions, 0]
+    >>> log = superarm.evaluate.event_log(contexts, actions, rewards, propensities=np.full(600, 1 / 3))
+    >>> found = judge(superarm.epsilon_greedy(epsilon=0.1), log)
+    >>> bool(found["snips"].estimate > 0.6)
+    True
+    """
+    where = "judge"
+    if isinstance(policy, Agent):
+        agent, rest = policy, log
+    else:
+        agent, rest = _taught(where, policy, log, train, seed)
+    core = agent.begun(log.spec.dim)
+    chances = chances_of(core.policy, rest, state=core.state, count=core.count, draws=draws, seed=seed)
+    return off_policy(rest, chances, seed=seed, **options)
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A grid judged by a log.
+
+    Attributes:
+        table: one row per point: its parameters, and estimate, low, high and effective_sample_size.
+        best: the point with the highest estimate.
+        final: what the best point earns, estimated on events that had no part in choosing it.
+    """
+
+    table: pd.DataFrame
+    best: dict[str, Any]
+    final: Estimates
+
+
+def judge_grid(
+    build: Callable[..., Any],
+    grid: Mapping[str, Sequence[Any]],
+    log: Log,
+    *,
+    train: float = 0.5,
+    method: str = "dr",
+    **options: Any,
+) -> Judged:
+    """Judge a policy at every point of a grid; choose on one half of the rest, and report on the other.
+
+    The estimate of the best of many is too good to be true. So the events that are not learned from are
+    parted once more, at random: one half chooses the point, the other says what it earns.
+
+    Args:
+        build: arguments -> policy.
+        grid: argument -> values; all combinations are judged.
+        log: in the order of time, with propensities.
+        train: the share of events to learn from.
+        method: by which points are compared: "dr", "ips", "snips" or "direct".
+        options: of `judge` and `off_policy`.
+
+    >>> import numpy as np, superarm
+    >>> rng = np.random.default_rng(0)
+    >>> contexts, actions = rng.normal(size=(2000, 3, 2)), rng.integers(3, size=2000)
+    >>> rewards = contexts[np.arange(2000), actions, 0]
+    >>> log = superarm.evaluate.event_log(contexts, actions, rewards, propensities=np.full(2000, 1 / 3))
+    >>> build = lambda epsilon: superarm.epsilon_greedy(epsilon=epsilon)
+    >>> judge_grid(build, {"epsilon": [0.1, 0.9]}, log).best
+    {'epsilon': 0.1}
+    """
+    where = "judge_grid"
+    checks.one_of(where, "method", method, ("dr", "ips", "snips", "direct"))
+    if not grid or not all(len(values) for values in grid.values()):
+        raise ValueError(f"{where}: grid must name an argument and its values, got {dict(grid)}")
+    learned, choosing, reporting = _parted(where, log, train, int(options.get("seed", 0)))
+    points = [dict(zip(grid, values, strict=True)) for values in itertools.product(*grid.values())]
+    rows = []
+    for point in points:
+        found = _on(build(**point), log, learned, choosing, {**options, "methods": (method,)})[method]
+        columns = ("estimate", "low", "high", "effective_sample_size")
+        rows.append(point | {name: getattr(found, name) for name in columns})
+    table = pd.DataFrame(rows)
+    best = points[int(table["estimate"].to_numpy().argmax())]
+    return Judged(table, best, _on(build(**best), log, learned, reporting, options))
+
+
+def _on(policy: Any, log: Log, learned: Any, judged: Any, options: dict[str, Any]) -> Estimates:
+    """Judge by some events a policy that has learned from others."""
+    order = np.concatenate([learned, judged])
+    return judge(policy, log.take(order), train=len(learned) / len(order), **options)
+
+
+def _parted(where: str, log: Log, train: float, seed: int) -> tuple[Any, Any, Any]:
+    count = len(log.rewards)
+    first = _first(where, count, train)
+    rest = first + np.random.default_rng(seed).permutation(count - first)
+    half = len(rest) // 2
+    if half < 2:
+        raise ValueError(f"{where}: log must leave 4 events to judge by, got {len(rest)}")
+    return np.arange(first), np.sort(rest[:half]), np.sort(rest[half:])
+
+
+def _taught(where: str, policy: Any, log: Log, train: float, seed: int) -> tuple[Agent, Log]:
+    """An agent that has learned from the first events, and the rest of the log."""
+    first = _first(where, len(log.rewards), train)
+    by_arm = engine.by_arm(policy.epochs(1)[0].policy)
+    agent = Agent(policy, arms=log.spec.num_arms if by_arm else None, seed=seed, max_observations=2**31)
+    if first:
+        agent.fit(log.take(slice(0, first)))
+        agent.learn()
+    return agent, log.take(slice(first, None))
+
+
+def _first(where: str, count: int, train: float) -> int:
+    checks.between(where, "train", train, 0.0, 1.0)
+    first = round(train * count)
+    if count - first < 2:
+        raise ValueError(f"{where}: train must leave 2 events to judge by, got {train:g} of {count}")
+    return first
