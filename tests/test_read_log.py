@@ -203,9 +203,8 @@ def test_long_rows_come_in_any_order(seed, decisions):
             if found:
                 row = members[found[0]]
                 assert np.reshape(log.rewards, (decisions, slots))[event, slot] == frame["reward"][row]
-                assert (
-                    np.reshape(log.propensities, (decisions, slots))[event, slot] == frame["propensity"][row]
-                )
+                chance = np.reshape(log.propensities, (decisions, slots))[event, slot]
+                assert chance == frame["propensity"][row]
 
 
 def open_bandit(events: int = 30, num_items: int = 4) -> pd.DataFrame:
