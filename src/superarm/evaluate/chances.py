@@ -15,6 +15,7 @@ from superarm.algebra import Policy
 from superarm.choosers.best import Best
 from superarm.evaluate.log import Log
 from superarm.precision import FLOAT, double
+from superarm.propensity import is_exact
 from superarm.types import Array, State
 
 DRAWS = 200
@@ -35,10 +36,10 @@ def chances_of(
 ) -> npt.NDArray[np.float64]:
     """Return how a policy in a fixed state would choose in every event: the target of `off_policy`.
 
-    Exact where a policy chooses one arm by finitely many scores (greedy, epsilon-greedy, uniform, UCB,
-    ensembles); otherwise the share of `draws` decisions. These are drawn apart for every event, so that their
-    noise is part of what intervals measure: few draws widen an interval, and do not bias it. Two policies
-    with one seed share their draws.
+    Exact where a policy chooses one arm, or the k best in any order, by finitely many scores (greedy,
+    epsilon-greedy, uniform, UCB, ensembles); otherwise the share of `draws` decisions. These are drawn apart
+    for every event, so that their noise is part of what intervals measure: few draws widen an interval, and
+    do not bias it. Two policies with one seed share their draws.
 
     Args:
         policy: chooses one arm or a set.
@@ -68,7 +69,7 @@ def chances_of(
     key = jax.random.key(checks.count(where, "seed", seed, low=0))
     single = isinstance(policy.chooser, Best)
     if draws is None:
-        draws = 0 if single and hasattr(policy.explorer, "options") else DRAWS
+        draws = 0 if is_exact(policy, ranking=positions) else DRAWS
     else:
         checks.count(where, "draws", draws)
     events, num_arms, _ = log.contexts.shape

@@ -1,0 +1,181 @@
+"""Policies judged by logs: an agent's own, or a table's."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+import superarm
+from superarm import Agent
+from superarm.cli import app
+from superarm.errors import StoreError
+from superarm.evaluate import LogError, agent_log, event_log, judge, judge_grid
+
+EVENTS = 3000
+
+
+@pytest.fixture(scope="module")
+def made():
+    """Uniform choices among 3 arms; the reward is the first feature, with noise."""
+    rng = np.random.default_rng(0)
+    contexts, actions = rng.normal(size=(EVENTS, 3, 2)), rng.integers(3, size=EVENTS)
+    rewards = contexts[np.arange(EVENTS), actions, 0] + 0.3 * rng.normal(size=EVENTS)
+    return event_log(contexts, actions, rewards, propensities=np.full(EVENTS, 1 / 3))
+
+
+BEST = 0.8463  # the mean of the largest of three standard normal draws, 3 / (2 sqrt(pi))
+
+
+def test_a_policy_learns_and_is_judged(made):
+    found = judge(superarm.epsilon_greedy(epsilon=0.1), made, train=0.3)
+    assert found["dr"].n == 2100
+    # It learns all there is to learn from 900 events: 0.9 of the best.
+    assert found["dr"].low < 0.9 * BEST < found["dr"].high
+
+
+def test_nothing_is_learned_from_no_events(made):
+    found = judge(superarm.uniform(), made, train=0.0)
+    assert found["ips"].estimate == pytest.approx(float(np.mean(made.rewards)), abs=1e-9)
+
+
+def test_an_agent_is_judged_as_it_is(made):
+    agent = Agent(superarm.epsilon_greedy(epsilon=0.2))
+    agent.fit(made.take(slice(0, 1000)))
+    rest = made.take(slice(1000, None))
+    found = judge(agent, rest)
+    assert found["dr"].n == 2000
+    assert found["dr"].low < 0.8 * BEST < found["dr"].high
+
+
+def test_a_grid_is_reported_on_other_events(made):
+    judged = judge_grid(
+        lambda epsilon: superarm.epsilon_greedy(epsilon=epsilon), {"epsilon": [0.1, 0.8]}, made
+    )
+    assert judged.best == {"epsilon": 0.1}
+    assert judged.table["estimate"][0] > judged.table["estimate"][1]
+    assert judged.final["dr"].n == 750
+    assert judged.final["dr"].low < 0.9 * BEST < judged.final["dr"].high
+
+
+@pytest.mark.parametrize(
+    ("train", "words"),
+    [(1.0, "train must leave 2 events to judge by"), (1.5, "train must be between 0 and 1")],
+)
+def test_shares_that_are_refused(made, train, words):
+    with pytest.raises(ValueError, match=words):
+        judge(superarm.uniform(), made, train=train)
+
+
+# The log of an agent
+
+
+def test_the_log_of_single_choices(tmp_path):
+    rng = np.random.default_rng(0)
+    told, expected = [], []
+    with Agent(superarm.lin_ucb(), min_propensity=0.1, store=tmp_path / "agent") as agent:
+        for number in range(20):
+            count = int(rng.integers(2, 5))
+            contexts, mask = rng.normal(size=(count, 3)), np.ones(count, bool)
+            mask[0] = number % 2 == 0
+            decision = agent.select(contexts, ids=[f"arm-{arm}" for arm in range(count)], mask=mask)
+            if number % 4:
+                told.append((number, decision, float(number)))
+                expected.append((contexts, mask, int(decision.item[4:]), float(decision.propensities[0])))
+        for _, decision, reward in told[::-1]:
+            agent.update(decision, reward)
+        log = agent_log(tmp_path / "agent")  # while it is at work
+    assert log.rewards.tolist() == [reward for _, _, reward in told]
+    for row, (contexts, mask, action, propensity) in enumerate(expected):
+        count = len(contexts)
+        np.testing.assert_array_equal(log.contexts[row, :count], contexts)
+        np.testing.assert_array_equal(log.mask[row], np.pad(mask, (0, log.mask.shape[1] - count)))
+        assert (log.actions[row], log.propensities[row]) == (action, propensity)
+
+
+def test_the_log_of_sets(tmp_path):
+    rng = np.random.default_rng(0)
+    policy = superarm.epsilon_greedy(superarm.top_k(2), epsilon=0.5)
+    with Agent(policy, store=tmp_path / "agent") as agent:
+        for _ in range(10):
+            decision = agent.select(rng.normal(size=(4, 3)))
+            agent.update(decision, {decision.items[1]: 1.0})
+    log = agent_log(tmp_path / "agent")
+    assert log.actions.shape == (10, 2)
+    assert log.observed.tolist() == [[False, True]] * 10
+    again = Agent(policy)
+    assert again.fit(log) == 10  # what was not observed is not learned from
+    assert again.begun(3).observations == 10
+
+
+def test_logs_that_are_refused(tmp_path):
+    with pytest.raises(StoreError, match=r"must be the folder of an agent, with log\.sqlite, got none"):
+        agent_log(tmp_path)
+    Agent(superarm.lin_ucb(), store=tmp_path / "agent").close()
+    with pytest.raises(LogError, match="log must have decisions with chances and feedback, got none"):
+        agent_log(tmp_path / "agent")
+
+
+# The command line
+
+
+@pytest.fixture
+def files(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    context, arm = rng.normal(size=(2000, 2)), rng.integers(3, size=2000)
+    reward = np.where(arm == 0, context[:, 0], np.where(arm == 1, context[:, 1], 0.0))
+    columns = {"action": np.array(["x", "y", "z"])[arm], "reward": reward, "propensity": 1 / 3}
+    pd.DataFrame(columns | {"x_1": context[:, 0], "x_2": context[:, 1]}).to_csv("log.csv", index=False)
+    (tmp_path / "policy.toml").write_text('preset = "epsilon_greedy"\nepsilon = 0.1\n')
+    return tmp_path
+
+
+def run(*words: str):
+    return CliRunner().invoke(app, list(words))
+
+
+def test_evaluate_from_files(files):
+    result = run("evaluate", "log.csv", "--policy", "policy.toml", "--out", "found", "--json")
+    assert result.exit_code == 0
+    rows = {row["method"]: row for row in json.loads(result.stdout)["estimates"]}
+    assert list(rows) == ["direct", "ips", "snips", "dr"]
+    # E max(x, y, 0) = (1 + 1 / sqrt(2)) / sqrt(2 pi) = 0.681, explored away by a tenth.
+    assert rows["dr"]["low"] < 0.9 * (1 + 2**-0.5) / np.sqrt(2 * np.pi) < rows["dr"]["high"]
+    assert {path.name for path in (files / "found").iterdir()} == {"evaluation.json", "evaluation.png"}
+
+
+def test_evaluate_an_agent_of_a_file(files):
+    log = superarm.evaluate.read_log("log.csv")
+    agent = Agent(superarm.epsilon_greedy(epsilon=0.3))
+    agent.fit(log.take(slice(0, 500)))
+    agent.save("agent.safetensors")
+    result = run("evaluate", "log.csv", "--policy", "agent.safetensors")
+    assert result.exit_code == 0
+    assert "95 % intervals, asymptotic" in result.stdout
+
+
+def test_tune_on_a_log(files):
+    result = run("tune", "--log", "log.csv", "--policy", "policy.toml", "--grid", "epsilon=0.1,0.9", "--json")
+    assert result.exit_code == 0
+    points = [json.loads(line) for line in result.stdout.splitlines()]
+    assert [(point["epsilon"], point["best"]) for point in points] == [(0.1, True), (0.9, False)]
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("evaluate", "no.csv", "--policy", "policy.toml"), "no.csv: there is no such file"),
+        (("evaluate", "log.csv", "--policy", "no.toml"), "no.toml: there is no such file"),
+        (("evaluate", "log.csv", "--policy", "log.csv"), "log.csv: must end in .toml or .json, got .csv"),
+        (("evaluate", "log.csv", "--policy", "policy.toml", "--reward", "click"), "missing click"),
+        (("tune", "--policy", "policy.toml"), "tune: name an experiment, or a log with --log"),
+    ],
+)
+def test_what_is_refused(files, words, sentence):
+    result = run(*words)
+    assert result.exit_code == 2
+    assert sentence in result.stderr
