@@ -8,6 +8,7 @@ from dataclasses import replace
 import jax
 import numpy as np
 import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pytest
 
@@ -269,22 +270,11 @@ def test_arms_that_are_refused(build, arms, words):
 # Tables
 
 
-class Polars:
-    """What polars shows of a table: names as a list, columns by name."""
-
-    def __init__(self, columns):
-        self.columns = list(columns)
-        self._values = columns
-
-    def __getitem__(self, name):
-        return self._values[name]
-
-
 def test_tables_of_every_kind_are_the_same(rng):
     values = {name: rng.normal(size=5) for name in ("age", "price", "score")}
     turned = {name: values[name] for name in ("score", "age", "price")}
     first = Agent(superarm.lin_ucb()).select(pd.DataFrame(values))
-    for table in (pa.table(turned), Polars(turned), pd.DataFrame(turned)):
+    for table in (pa.table(turned), pl.DataFrame(turned), pd.DataFrame(turned)):
         agent = Agent(superarm.lin_ucb())
         agent.select(pd.DataFrame(values))
         agent.update(0, 1.0)
