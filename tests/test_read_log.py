@@ -7,6 +7,7 @@ from dataclasses import fields
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
@@ -50,6 +51,7 @@ def sources(frame: pd.DataFrame, folder) -> dict[str, object]:
         "arrow": table,
         "stream": Stream(table),
         "older": Older(table),
+        "polars": pl.from_arrow(table),
     }
 
 

@@ -316,3 +316,23 @@ def test_files_of_schema_1_are_read():
     for contexts, items in zip(expected["contexts"], expected["items"], strict=True):
         assert list(agent.select(np.array(contexts)).items) == items
     assert "state.record.mean" in load_file(GOLDEN / "agent-1.safetensors")
+
+
+def test_files_of_an_older_schema_are_brought_up(saved, monkeypatch):
+    """Two schemas from now: every step is taken, in order, and what is then missing is found."""
+    taken = []
+
+    def step(name):
+        def change(content):
+            taken.append(name)
+            return {**content, "repeated": content["repeated"] + 5}
+
+        return change
+
+    monkeypatch.setattr(state_file, "SCHEMA", 3)
+    monkeypatch.setattr(state_file, "MIGRATIONS", {1: step("1 to 2"), 2: step("2 to 3")})
+    assert Agent.load(saved).stats.repeated == 10
+    assert taken == ["1 to 2", "2 to 3"]
+    monkeypatch.setattr(state_file, "MIGRATIONS", {2: step("2 to 3")})
+    with pytest.raises(StoreError, match="has schema 1, which no version of superarm wrote"):
+        Agent.load(saved)
