@@ -405,8 +405,8 @@ def test_room_grows_with_what_is_kept(name, rng, monkeypatch):
     monkeypatch.setattr(superarm.core, "ROOM", 16)
     small = agent_of(name)
     drive(small, np.random.default_rng(1), 40, [])
-    assert small._book.core.capacity > 16
-    monkeypatch.setattr(superarm.core, "ROOM", small._book.core.capacity)
+    assert small._book.core.era.capacity > 16
+    monkeypatch.setattr(superarm.core, "ROOM", small._book.core.era.capacity)
     large = agent_of(name)
     drive(large, np.random.default_rng(1), 40, [])
     for one, other in zip(leaves_of(small), leaves_of(large), strict=True):

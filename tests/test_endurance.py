@@ -38,7 +38,7 @@ def require_flat(memory: list[int]) -> None:
 
 
 def require_finite(agent: Agent) -> None:
-    for leaf in jax.tree.leaves(agent.begun(DIM).state):
+    for leaf in jax.tree.leaves(agent.taken(DIM).state):
         assert np.all(np.isfinite(np.asarray(leaf, np.float64)))
 
 
@@ -50,7 +50,7 @@ def test_linear():
     require_finite(agent)
     precision = np.eye(DIM) + features.T @ features / 0.25
     mean = np.linalg.solve(precision, features.T @ rewards / 0.25)
-    record = agent.begun(DIM).state.record
+    record = agent.taken(DIM).state.record
     np.testing.assert_allclose(record.mean, mean, rtol=1e-6)
     width = agent.policy.width
     with jax.enable_x64(True):

@@ -108,7 +108,7 @@ def test_the_log_of_sets(tmp_path):
     assert log.observed.tolist() == [[False, True]] * 10
     again = Agent(policy)
     assert again.fit(log) == 10  # what was not observed is not learned from
-    assert again.begun(3).observations == 10
+    assert again._book.core.era.observations == 10
 
 
 def test_logs_that_are_refused(tmp_path):

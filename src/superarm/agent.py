@@ -5,8 +5,8 @@ from __future__ import annotations
 import threading
 import time
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -20,6 +20,7 @@ from superarm import checks, engine
 from superarm.arms import Offered
 from superarm.book import Book
 from superarm.core import Core, Taken, happened_in
+from superarm.errors import StoreError
 from superarm.frames import Id
 from superarm.selection import Pending, Selection, feedback_of
 from superarm.settings import Settings
@@ -111,6 +112,8 @@ class Agent:
         self._lock = threading.RLock()
         self._idle = threading.Condition(self._lock)
         self._learner: threading.Thread | None = None
+        self._stopped = ""  # why no more calls are taken
+        self._fitted = -1  # updates of the last fit that was begun aside
 
     @classmethod
     def _of(cls, book: Book, clock: Callable[[], float], keeper: Keeper | None = None) -> Agent:
@@ -142,10 +145,14 @@ class Agent:
                 refused_fits=0 if book.core is None else book.core.refused_fits,
             )
 
-    def begun(self, dim: int) -> Core:
-        """Return what decides: the policy in force and its state, begun for `dim` features if it was not."""
-        with self._lock:
-            return self._book.started(dim)
+    def taken(self, dim: int) -> Taken:
+        """Return a copy of what decides: the policy in force, its state, and how many decisions it made.
+
+        Args:
+            dim: features per arm, for an agent that has not begun.
+        """
+        with self._lock, self._book.tried(dim, keep=False) as core:
+            return core.snapshot()
 
     # Choosing
 
@@ -163,22 +170,26 @@ class Agent:
             NoChoiceError: nothing feasible is on offer.
         """
         with self._lock:
-            offered = self._book.arms.offer("select", contexts, ids, mask, self._book.dim)
-            selection, pending = self._chosen(offered)
-            if self._keeper is not None:
-                self._keeper.decided(selection, pending, offered)
-            self._book.arms.settle(offered)
-            self._book.decided(pending)
+            self._require_open()
+            book = self._book
+            offered = book.arms.offer("select", contexts, ids, mask, book.dim)
+            with book.tried(offered.dim) as core:
+                selection, pending = self._chosen(core, offered)
+                if self._keeper is not None:
+                    self._keeper.decided(selection, pending, offered)
+                with self._whole():
+                    book.arms.settle(offered)
+                    book.decided(pending)
+            self._after()
             return selection
 
-    def _chosen(self, offered: Offered) -> tuple[Selection, Pending]:
+    def _chosen(self, core: Core, offered: Offered) -> tuple[Selection, Pending]:
         """Choose, and change nothing yet."""
         book = self._book
         size = book.policy.chooser.size
         chances = book.settings.chances(size, int(offered.mask.sum()))
         placed = book.arms.placed(offered)
-        with book.tried(offered.dim) as core:
-            decision, found = core.choose(placed.contexts, placed.mask, chances)
+        decision, found, epoch = core.choose(placed.contexts, placed.mask, chances)
         items, used = np.asarray(decision.items), np.asarray(decision.mask)
         features, names = np.asarray(decision.features), placed.names(items)
         selection = Selection(
@@ -191,17 +202,19 @@ class Agent:
         )
         memo = jax.tree.map(np.asarray, decision.memo)
         seen = np.zeros(size, bool)
-        return selection, Pending(names, items, features, seen, memo, self._clock(), core.number)
+        return selection, Pending(names, items, features, seen, memo, self._clock(), epoch)
 
     def select_many(self, batch: Iterable[Any]) -> list[Selection]:
         """Choose once for each of several contexts (n, d), or mappings of the arguments of `select`.
 
         Where one is refused, those before it have been made, and wait for feedback.
         """
-        with self._lock, self._together():
-            return [
-                self.select(**one) if isinstance(one, Mapping) else self.select(one) for one in list(batch)
-            ]
+        wanted = [one if isinstance(one, Mapping) else {"contexts": one} for one in batch]
+        with self._lock:
+            with self._together():
+                made = [self.select(**one) for one in wanted]
+            self._after()
+            return made
 
     def predict(self, contexts: Any = None, *, ids: Any = None, mask: Any = None) -> tuple[Id, ...]:
         """Return the ids of what is best by all that was learned, without exploring; nothing is recorded."""
@@ -209,7 +222,7 @@ class Agent:
             book = self._book
             offered = book.arms.offer("predict", contexts, ids, mask, book.dim)
             placed = book.arms.placed(offered)
-            with book.tried(offered.dim) as core:
+            with book.tried(offered.dim, keep=False) as core:
                 return placed.names(np.asarray(core.predict(placed.contexts, placed.mask).items))
 
     def explain(self, decision: Selection) -> pd.DataFrame:
@@ -221,15 +234,18 @@ class Agent:
         if not isinstance(decision, Selection):
             raise TypeError(f"explain: decision must be a Selection, got {type(decision).__name__}")
         with self._lock:
-            book = self._book
-            core = book.started(decision.features.shape[1])
+            book, dim = self._book, decision.features.shape[1]
+            if book.core is None or book.dim != dim or decision.id >= book.core.decisions:
+                raise ValueError(f"explain: decision must be one of this agent's, got number {decision.id}")
             # A duel may be of an arm with itself.
             places = {name: place for place, name in enumerate(dict.fromkeys(decision.items))}
             places = places if book.arms.fixed is None else book.arms.places
+            if unknown := [name for name in decision.items if name not in places]:
+                raise ValueError(f"explain: decision must be one of this agent's, got arm {unknown[0]!r}")
             index = [places[name] for name in decision.items]
-            rows = np.zeros((book.arms.fixed or engine.padded(len(index)), decision.features.shape[1]))
+            rows = np.zeros((book.arms.fixed or engine.padded(len(index)), dim))
             rows[index] = decision.features
-            mean, width = (one[index] for one in engine.beliefs(core.policy, core.state, rows))
+            mean, width = (one[index] for one in engine.beliefs(book.core.policy, book.core.state, rows))
             columns = {"item": list(decision.items), "score": decision.scores, "mean": mean, "width": width}
             return pd.DataFrame(columns | {"bonus": decision.scores - mean})
 
@@ -252,16 +268,24 @@ class Agent:
             ValueError, TypeError: the feedback does not fit.
         """
         with self._lock:
-            book = self._book
+            self._require_open()
             number, values, new = self._read(decision, feedback)
-            if not new.any():
-                book.repeated += 1
-                return False
-            if self._keeper is not None:
-                self._keeper.told(number, values, new)
+            if self._book.core is not None:
+                self._book.core.make_room(int(new.sum()))
+            return self._learned_from(number, values, new)
+
+    def _learned_from(self, number: int, values: NDArray, new: NDArray) -> bool:
+        book = self._book
+        if not new.any():
+            book.repeated += 1
+            return False
+        if self._keeper is not None:
+            self._keeper.told(number, values, new, self._clock())
+        with self._whole():
             book.told(number, values, new)
-            self._after()
-            return True
+        book.learn_if_due()
+        self._after()
+        return True
 
     def _read(self, decision: Selection | int, feedback: Any) -> tuple[int, NDArray, NDArray]:
         """The decision's number, the feedback (k,), and where it is new (k,); all checked."""
@@ -271,19 +295,20 @@ class Agent:
         if pending is None:
             return int(number), np.zeros(1), np.zeros(1, bool)
         values, known = feedback_of(pending, feedback, duel=book.is_duel, allowed=book.feedback_range)
-        new = known & ~pending.seen
-        if book.core is not None:
-            book.core.make_room(int(new.sum()))
-        return int(number), values, new
+        return int(number), values, known & ~pending.seen
 
     def update_many(self, pairs: Iterable[tuple[Selection | int, Any]]) -> list[bool]:
         """Learn from several decisions; see `update`. All are checked before any is learned from."""
+        batch = list(pairs)
         with self._lock:
-            batch = list(pairs)
-            for decision, feedback in batch:
-                self._read(decision, feedback)
+            self._require_open()
+            read = [self._read(decision, feedback) for decision, feedback in batch]
+            if self._book.core is not None:
+                self._book.core.make_room(sum(int(new.sum()) for _, _, new in read))
             with self._together():
-                return [self.update(decision, feedback) for decision, feedback in batch]
+                told = [self._learned_from(*self._read(decision, feedback)) for decision, feedback in batch]
+            self._after()
+            return told
 
     def fit(self, log: Any) -> int:
         """Learn from history: choices that were made elsewhere, and what came of them.
@@ -297,33 +322,41 @@ class Agent:
         """
         where, book = "fit", self._book
         checks.has(where, "log", log, ("contexts", "actions", "rewards", "observed"))
+        if book.is_duel:
+            raise ValueError(f"{where}: the policy must not choose duels, got {book.policy.name}")
         with self._lock:
+            self._require_open()
             arms, dim = log.contexts.shape[1:]
             if book.dim not in (None, dim) or book.arms.fixed not in (None, arms):
                 fixed = "any number of" if book.arms.fixed is None else book.arms.fixed
                 must = f"log must have {fixed} arms with {book.dim or dim} features"
                 raise ValueError(f"{where}: {must}, got {arms} with {dim}")
             events = happened_in(where, log, book.policy.chooser.size, book.feedback_range)
-            core = book.started(dim)
-            core.make_room(sum(int(one.observed.sum()) for one in events))
-            with self._together():
-                for one in events:
-                    if self._keeper is not None:
-                        self._keeper.given(core.decisions, one)
-                    book.given(one)
+            book.arms.require_same(where, events)
+            with book.tried(dim) as core:
+                core.make_room(sum(int(one.observed.sum()) for one in events))
+                with self._together():
+                    for one in events:
+                        if self._keeper is not None:
+                            self._keeper.given(core.decisions, one, self._clock())
+                        with self._whole():
+                            book.given(one)
+                        book.learn_if_due()
             self._after()
             return len(events)
 
     def learn(self) -> None:
         """Fit now, whether or not it is due."""
         with self._lock:
+            self._require_open()
             self.wait()
             core = self._book.core
             if core is None or core.policy.learn_every is None:
                 return
+            fit = core.fit_now()
             if self._keeper is not None:
-                self._keeper.learned()
-            core.learned(core.fit_now())
+                self._keeper.learned(self._clock())
+            core.learned(fit)
 
     def wait(self) -> None:
         """Wait for a fit that is made in the background."""
@@ -331,32 +364,63 @@ class Agent:
             self._idle.wait_for(lambda: self._learner is None)
 
     def _after(self) -> None:
-        """Learn in the background, and write a checkpoint, where they are due."""
+        """Write a checkpoint, and learn in the background, where they are due."""
         core = self._book.core
-        if core is not None and self.settings.background and core.due and self._learner is None:
+        if self._learner is not None or core is None:
+            return
+        self._checkpoint_if_due()
+        if self.settings.background and core.era.due and core.updates != self._fitted:
+            self._fitted = core.updates
             self._learner = threading.Thread(target=self._learn_aside, args=(core.snapshot(),), daemon=True)
             self._learner.start()
-        if self._keeper is not None and self._keeper.due and self._learner is None:
+
+    def _checkpoint_if_due(self) -> None:
+        if self._keeper is None or not self._keeper.due:
+            return
+        try:
             self._keeper.checkpoint(self._book)
+        except StoreError as error:  # the log has all that happened, and the next one may succeed
+            warnings.warn(f"agent: no checkpoint could be written: {error}", RuntimeWarning, stacklevel=4)
 
     def _learn_aside(self, taken: Taken) -> None:
         """Fit a copy of the state, and hand the fit over."""
-        fit: Any = None
+        failure = ""
         try:
-            fit = taken.fit()
+            self._hand_over(taken, taken.fit())
         except Exception as error:  # a thread's error would be lost
-            warnings.warn(f"agent: a fit in the background failed: {error}", RuntimeWarning, stacklevel=2)
-        with self._idle:
+            failure = f"agent: a fit in the background failed: {error}"
+        finally:
+            with self._idle:
+                self._learner = None
+                self._idle.notify_all()
+        if failure:
+            warnings.warn(failure, RuntimeWarning, stacklevel=2)
+
+    def _hand_over(self, taken: Taken, fit: Any) -> None:
+        with self._lock:
             core = self._book.core
-            if fit is not None and core is not None and core.number == taken.number:
-                if self._keeper is not None:
-                    self._keeper.learned(taken)
-                core.learned(fit)
-            self._learner = None
-            self._idle.notify_all()
+            if core is None or core.number != taken.number or self._stopped:
+                return
+            if self._keeper is not None:
+                self._keeper.learned(self._clock(), taken)
+            core.learned(fit)
+            self._checkpoint_if_due()
 
     def _together(self) -> AbstractContextManager[None]:
         return nullcontext() if self._keeper is None else self._keeper.together()
+
+    @contextmanager
+    def _whole(self) -> Iterator[None]:
+        """A change that must not be cut short: what is logged and what is known would part."""
+        try:
+            yield
+        except BaseException:
+            self._stopped = "a call was interrupted; open or load the agent again"
+            raise
+
+    def _require_open(self) -> None:
+        if self._stopped:
+            raise StoreError(f"agent: {self._stopped}")
 
     # Keeping
 
@@ -366,6 +430,7 @@ class Agent:
         The file is replaced as a whole: if that fails, the one before is still there.
         """
         with self._lock:
+            self._require_open()
             self.wait()
             write_state(Path(path), *snapshot(self._book))
             return Path(path)
@@ -398,12 +463,18 @@ class Agent:
                 self._keeper.checkpoint(self._book)
 
     def close(self) -> None:
-        """Write a checkpoint, and give the store back."""
+        """Write a checkpoint, and give the store back; an agent without a store goes on."""
         with self._lock:
-            self.checkpoint()
-            if self._keeper is not None:
-                self._keeper.close()
+            keeper = self._keeper
+            if keeper is None:
+                return
+            try:
+                if not self._stopped:
+                    self.checkpoint()
+            finally:
+                self._stopped = self._stopped or "it was closed; Agent.open goes on with its store"
                 self._keeper = None
+                keeper.close()
 
     def __enter__(self) -> Agent:
         """Return itself."""

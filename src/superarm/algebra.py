@@ -147,7 +147,8 @@ class Policy:
         above, tied = offered > threshold, (offered == threshold) & mask[None]
         taken, sharing = (jnp.sum(one, axis=1, dtype=FLOAT, keepdims=True) for one in (above, tied))
         left = (top - taken) / jnp.maximum(sharing, 1.0)
-        return chances @ jnp.where(above, 1.0, jnp.where(tied, left, 0.0))
+        found = chances @ jnp.where(above, 1.0, jnp.where(tied, left, 0.0))
+        return jnp.minimum(found, 1.0)  # 25 times 1 / 25 is more, by a rounding
 
     @double
     def observe(self, state: State, key: Array, event: Event) -> State:

@@ -49,6 +49,7 @@ class Arms:
 
     Attributes:
         fixed: how many places there are, for policies that know arms by their index; None for any number.
+        least: slots of a decision.
         same: whether an arm's features must stay as they first were.
         places: id -> place, of arms that have one.
         features: place -> (d,), where they must stay.
@@ -57,6 +58,7 @@ class Arms:
 
     fixed: int | None
     same: bool = False
+    least: int = 1
     places: dict[Id, int] = field(default_factory=dict)
     features: dict[int, NDArray] = field(default_factory=dict)
     columns: tuple[str, ...] | None = None
@@ -68,7 +70,7 @@ class Arms:
                 raise TypeError(f"{where}: contexts must be given, got None")
             names = self._default(self.fixed) if ids is None else ids_of(where, ids, None)
             return self._known(where, Offered(np.zeros((len(names), dim or 1)), names, _all(names)), mask)
-        frame = frame_of(where, contexts, self.columns)
+        frame = frame_of(where, contexts, self.columns, labels=ids is None)
         count, got = frame.values.shape
         if not count or not got:
             raise ValueError(f"{where}: contexts must not be empty, got shape {frame.values.shape}")
@@ -85,7 +87,7 @@ class Arms:
     def placed(self, offered: Offered) -> Placed:
         """Return the offer with every arm in its place; new arms come after the others."""
         places = self._places(offered.ids)
-        size = engine.padded(len(places)) if self.fixed is None else self.fixed
+        size = engine.padded(max(len(places), self.least)) if self.fixed is None else self.fixed
         contexts, mask = np.zeros((size, offered.dim)), np.zeros(size, bool)
         contexts[places], mask[places] = offered.contexts, offered.mask
         return Placed(contexts, mask, dict(zip(places, offered.ids, strict=True)))
@@ -99,6 +101,19 @@ class Arms:
             self.places[name] = place
             if self.same:
                 self.features.setdefault(place, row.copy())
+
+    def require_same(self, where: str, events: Sequence[Any]) -> None:
+        """Refuse events in which an arm has other features than it must have; remember them otherwise."""
+        if not self.same:
+            return
+        found = dict(self.features)
+        for one in events:
+            for place, row in zip(one.items, one.features, strict=True):
+                if place >= 0 and not np.array_equal(found.setdefault(int(place), row), row):
+                    raise ValueError(
+                        f"{where}: the features of arm {int(place)} must stay the same, got others"
+                    )
+        self.features = found
 
     def _places(self, ids: tuple[Id, ...]) -> list[int]:
         if self.fixed is None:
@@ -130,7 +145,7 @@ def arms_of(where: str, policy: Policy, arms: int | Sequence[Id] | None) -> Arms
         if by_arm:
             must = f"arms must be given for {policy.name}, which knows arms by their index"
             raise ValueError(f"{where}: {must}, got None")
-        return Arms(None)
+        return Arms(None, least=policy.chooser.size)
     if not by_arm:
         must = f"arms must be None for {policy.name}, to which features are all that counts"
         raise ValueError(f"{where}: {must}, got {arms!r}")
@@ -138,7 +153,7 @@ def arms_of(where: str, policy: Policy, arms: int | Sequence[Id] | None) -> Arms
         found = Arms(checks.count(where, "arms", arms), same)
     else:
         names = ids_of(where, arms, None)
-        found = Arms(len(names), same, {name: place for place, name in enumerate(names)})
+        found = Arms(len(names), same, places={name: place for place, name in enumerate(names)})
     policy.chooser.check(found.fixed or 0)
     return found
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -49,7 +50,7 @@ class Book:
     def started(self, dim: int) -> Core:
         """Return the core, begun if it was not."""
         if self.core is None:
-            spec = Spec(dim=dim, num_arms=self.arms.fixed or engine.FEWEST)
+            spec = Spec(dim=dim, num_arms=self.arms.fixed or engine.padded(self.policy.chooser.size))
             one = self.settings
             self.core = Core(
                 self.policy, seed=one.seed, spec=spec, most=one.max_observations, learns=not one.background
@@ -57,36 +58,38 @@ class Book:
         return self.core
 
     @contextmanager
-    def tried(self, dim: int) -> Iterator[Core]:
-        """Give the core; if the first call of all fails, it has not begun."""
+    def tried(self, dim: int, *, keep: bool = True) -> Iterator[Core]:
+        """Give the core; if the first call of all fails, or keeps nothing, it has not begun."""
         before = self.core
         try:
             yield self.started(dim)
         except BaseException:
             self.core = before
             raise
+        if not keep:
+            self.core = before
 
     def decided(self, pending: Pending) -> None:
         """Remember a decision; the oldest expire."""
         number = self.started(pending.features.shape[1]).decided()
         self.waiting[number] = pending
-        self._expire(pending.time)
+        self.expire(pending.time)
         while len(self.waiting) > self.settings.max_pending:
             self.waiting.popitem(last=False)
             self.expired += 1
 
     def find(self, number: Any, now: float) -> Pending | None:
-        """Return the decision of a number; None if it does not wait any more."""
+        """Return the decision of a number; None if it does not wait any more, by then."""
         if isinstance(number, bool) or not isinstance(number, int | np.integer):
             raise TypeError(f"update: decision must be a Selection or its id, got {type(number).__name__}")
         made = 0 if self.core is None else self.core.decisions
         if not 0 <= number < made:
             raise UnknownDecisionError(f"update: decision must be one that was made, got {number} of {made}")
-        self._expire(now)
+        self.expire(now)
         return self.waiting.get(int(number))
 
     def told(self, number: int, values: NDArray, known: NDArray) -> None:
-        """Take in feedback that was accepted; learn if that is due."""
+        """Take in feedback that was accepted. `Core.learn_if_due` comes next."""
         pending = self.waiting[number]
         happened = Happened(pending.items, pending.features, values, known, pending.memo)
         self.started(0).observe(number, happened, pending.epoch)
@@ -101,7 +104,16 @@ class Book:
         core.observe(core.decided(), happened, core.number)
         self.updates += 1
 
-    def _expire(self, now: float) -> None:
+    def learn_if_due(self) -> None:
+        """Fit, where a fit is due and made at once; one that fails leaves the fit before in force."""
+        if self.core is None:
+            return
+        try:
+            self.core.learn_if_due()
+        except Exception as error:  # of a network of the user's, say: what was observed is recorded
+            warnings.warn(f"agent: a fit failed: {error}", RuntimeWarning, stacklevel=3)
+
+    def expire(self, now: float) -> None:
         """Forget decisions that have waited too long."""
         if self.settings.max_age is None:
             return

@@ -25,11 +25,13 @@ from typing import Any
 import numpy as np
 import tomli_w
 
+from superarm import checks
 from superarm.errors import ConfigError
 from superarm.precision import leaf
 from superarm.types import CLASSES
 
 LARGEST = 64 * 2**20  # bytes of a file: a path oracle over 10^6 edges has some 20 MB
+MOST = 2**40  # a whole number: a horizon, say
 DEEPEST = 32  # tables in tables; a policy's parts go about 8 deep
 _FUNCTIONS: dict[str, Callable[..., Any]] = {}
 
@@ -76,6 +78,13 @@ def from_config(config: Mapping[str, Any]) -> Any:
     policy = _made(config, "policy", True, 0)
     if not hasattr(policy, "epochs"):
         raise ConfigError(f"from_config: config must say a policy, got {type(policy).__name__}")
+    try:
+        first = policy.epochs(1)[0].policy
+        checks.has("policy", "model", first.model, ("beliefs", "observe", "learn"))
+        checks.has("policy", "explorer", first.explorer, ("scores",))
+        checks.has("policy", "chooser", first.chooser, ("choose", "check", "size"))
+    except (AttributeError, TypeError, ValueError) as error:
+        raise ConfigError(f"from_config: config must say a whole policy, got: {error}") from error
     return policy
 
 
@@ -167,6 +176,8 @@ def _made(value: Any, where: str, is_leaf: bool, depth: int) -> Any:
         return _made_table(value, where, depth)
     if isinstance(value, list):
         return tuple(_made(one, f"{where}[{index}]", is_leaf, depth + 1) for index, one in enumerate(value))
+    if isinstance(value, int) and abs(value) > MOST:
+        raise ConfigError(f"{where}: whole numbers must lie within +-{MOST}, got more")
     if isinstance(value, float) or (is_leaf and isinstance(value, int) and not isinstance(value, bool)):
         return leaf(value) if is_leaf else value
     if isinstance(value, bool | int | str):
@@ -218,8 +229,10 @@ def _typed(name: str, rest: dict[str, Any], where: str, depth: int) -> Any:
         key: _made(one, f"{where}.{key}", not fields[key].metadata.get("static"), depth + 1)
         for key, one in rest.items()
     }
-    # None is left out when a part is written.
-    return cls(**dict.fromkeys(fields) | made)
+    try:
+        return cls(**dict.fromkeys(fields) | made)  # None is left out when a part is written
+    except (TypeError, ValueError, AttributeError, LookupError) as error:
+        raise ConfigError(f"{where}: must be a {name}, got: {error}") from error
 
 
 def _called(name: str, rest: dict[str, Any], where: str, depth: int) -> Any:
@@ -230,7 +243,7 @@ def _called(name: str, rest: dict[str, Any], where: str, depth: int) -> Any:
     try:
         inspect.signature(presets[name]).bind(**made)
         return presets[name](**made)
-    except (TypeError, ValueError) as error:  # the factories' own sentences
+    except (TypeError, ValueError, AttributeError, LookupError, OverflowError) as error:  # their own words
         raise ConfigError(f"{where}: {error}") from error
 
 

@@ -49,7 +49,7 @@ class Happened:
 
 @dataclass(frozen=True)
 class Taken:
-    """A state to fit aside, after so many updates of an epoch."""
+    """A policy and a state of its own, after so many updates of an epoch and `count` decisions."""
 
     policy: Policy
     state: State
@@ -57,10 +57,42 @@ class Taken:
     origin: int
     updates: int
     number: int
+    count: int
 
     def fit(self) -> Any:
         """Return a fit."""
         return engine.learn(self.policy, self.state, self.keys, self.origin + self.updates)
+
+
+@dataclass
+class Era:
+    """A policy at work in one epoch.
+
+    Attributes:
+        number: of the epoch; epoch: its policy and its length.
+        state: of the policy; capacity: observations that it has room for, where it keeps all.
+        updates, observations: of this policy's so far.
+    """
+
+    number: int
+    epoch: Epoch
+    key: Any
+    state: State
+    keeps_all: bool
+    capacity: int
+    updates: int = 0
+    observations: int = 0
+
+    @property
+    def policy(self) -> Policy:
+        """The policy."""
+        return self.epoch.policy
+
+    @property
+    def due(self) -> bool:
+        """Whether a fit is due after the last event."""
+        every = self.policy.learn_every
+        return every is not None and self.updates > 0 and self.updates % every == 0
 
 
 class Core:
@@ -76,140 +108,153 @@ class Core:
             most: observations that a policy which keeps all history may keep.
             learns: whether a fit is made when it is due; otherwise by `learned` alone.
         """
-        self.whole, self.seed, self.most, self.learns = policy, seed, most, learns
+        self.whole, self.most, self.learns, self.spec = policy, most, learns, spec
         self.decisions = 0
-        self.spec = spec
-        self.state: State
         self.events: list[Happened] = []  # kept for epochs that replay
         with jax.enable_x64(True):
             self.keys = keys_of(seed)
-        self._enter(0)
+        self.era = self._begun(0)
+        self._coming: Era | None = None  # the next, where it has been looked at and not been begun
 
     @property
-    def size(self) -> int:
-        """Slots of a decision."""
-        return self.whole.chooser.size
+    def policy(self) -> Policy:
+        """The policy in force."""
+        return self.era.policy
 
     @property
-    def count(self) -> int:
-        """Decisions as the policy counts them."""
-        return self.decisions - self.epoch.origin
+    def state(self) -> State:
+        """Its state."""
+        return self.era.state
+
+    @property
+    def number(self) -> int:
+        """Of the epoch."""
+        return self.era.number
+
+    @property
+    def updates(self) -> int:
+        """Events that the policy in force has observed."""
+        return self.era.updates
 
     @property
     def refused_fits(self) -> int:
         """Fits that diverged and were refused."""
         return int(np.sum(np.asarray(getattr(self.state.fit, "failures", 0))))
 
-    def advance(self) -> None:
-        """Begin the next epoch, if one is due."""
-        while self.decisions >= self.epoch.stop:
-            self._enter(self.number + 1)
-
     def choose(
         self, contexts: NDArray, mask: NDArray, chances: Chances
-    ) -> tuple[Decision, Propensity | None]:
-        """Choose in the next decision; nothing but the epoch changes until `decided`."""
-        self.advance()
+    ) -> tuple[Decision, Propensity | None, int]:
+        """Choose in the next decision; return the epoch, too. Nothing is changed until `decided`."""
+        era = self.upcoming()
+        count = self.decisions - era.epoch.origin
         decision, found = engine.select(
-            self.policy, self.state, self.keys, self.decisions, self.count, contexts, mask, chances
+            era.policy, era.state, self.keys, self.decisions, count, contexts, mask, chances
         )
-        return _sound(self.policy, decision), found
+        return _sound(era.policy, decision), found, era.number
 
     def predict(self, contexts: NDArray, mask: NDArray) -> Decision:
         """Choose the best by the mean."""
-        decision = engine.predict(
-            self.policy, self.state, self.keys, self.decisions, self.count, contexts, mask
-        )
-        return _sound(self.policy, decision)
+        era = self.era
+        count = self.decisions - era.epoch.origin
+        decision = engine.predict(era.policy, era.state, self.keys, self.decisions, count, contexts, mask)
+        return _sound(era.policy, decision)
 
     def decided(self) -> int:
-        """Count a decision, and return its number."""
-        self.advance()
+        """Count a decision, which may begin an epoch, and return its number."""
+        self.era, self._coming = self.upcoming(), None
         self.decisions += 1
         return self.decisions - 1
 
     def make_room(self, observations: int) -> None:
         """Raise if the policy keeps all that it observes, and may not keep so many more."""
-        if self.keeps_all and self.observations + observations > self.most:
+        kept = self.era.observations if self.era.keeps_all else 0
+        if self.era.epoch.replay:
+            kept = max(kept, sum(int(one.observed.sum()) for one in self.events))
+        if kept + observations > self.most and (self.era.keeps_all or self.era.epoch.replay):
             raise ValueError(
                 f"{self.policy.name}: at most {self.most} observations must be kept, and as many came; raise "
                 "max_observations, or choose memory='reservoir' or 'window'"
             )
 
     def observe(self, number: int, happened: Happened, epoch: int) -> None:
-        """Record what came of a decision that was made in an epoch, and learn if that is due."""
-        if self.replays:
+        """Record what came of a decision that was made in an epoch. `learn_if_due` comes next."""
+        self._coming = None  # it may replay what comes now
+        if self.era.epoch.replay:
             self.events.append(replace(happened, memo=()))
         if epoch != self.number:
             happened = replace(happened, memo=())  # another policy's
-        self._record(number, happened)
+        self._record(self.era, number, happened)
+
+    def learn_if_due(self) -> None:
+        """Fit, where a fit is due after the last event and made at once."""
+        if self.learns and self.era.due:
+            self.learned(self.fit_now())
 
     def fit_now(self) -> Any:
         """Return a fit of what has been recorded."""
-        origin = self.epoch.origin
-        return Taken(self.policy, self.state, self.keys, origin, self.updates, self.number).fit()
+        return self._taken(self.era, self.era.state).fit()
 
     def snapshot(self) -> Taken:
         """Return what a fit needs, so that it can be made while observing goes on."""
-        state, origin = engine.copied(self.state), self.epoch.origin
-        return Taken(self.policy, state, self.keys, origin, self.updates, self.number)
+        return self._taken(self.era, engine.copied(self.era.state))
 
     def learned(self, fit: Any) -> None:
         """Take a fit over."""
-        self.state = replace(self.state, fit=fit)
+        self.era.state = replace(self.era.state, fit=fit)
 
-    @property
-    def due(self) -> bool:
-        """Whether a fit is due after the last event."""
-        every = self.policy.learn_every
-        return every is not None and self.updates > 0 and self.updates % every == 0
+    def _taken(self, era: Era, state: State) -> Taken:
+        count = self.decisions - era.epoch.origin
+        return Taken(era.policy, state, self.keys, era.epoch.origin, era.updates, era.number, count)
+
+    def upcoming(self) -> Era:
+        """The epoch of the next decision: the one in force, or the one after it."""
+        if self.decisions < self.era.epoch.stop:
+            return self.era
+        if self._coming is None:
+            self._coming = self._begun(self.era.number + 1)
+        return self._coming
 
     @double
-    def _enter(self, number: int) -> None:
-        """Begin an epoch."""
-        self.number = number
-        self.epoch: Epoch = _epoch(self.whole, number)
-        self.policy: Policy = self.epoch.policy
-        self.replays = self.epoch.replay
-        self.updates = self.observations = 0
-        self.keeps_all = engine.keeps_all(self.policy, self._sized(0))
-        self.capacity = min(ROOM, self.most) if self.keeps_all else 0
-        self.key_init = jax.random.fold_in(self.keys.init, number) if number else self.keys.init
-        self.state = engine.begin(self.policy, self.key_init, self._sized(self.capacity))
-        if self.replays:
-            for index, happened in enumerate(self.events):
-                self._record(index, happened)
+    def _begun(self, number: int) -> Era:
+        """Begin an epoch: anew, or with all that happened, fitted as it went along."""
+        epoch = _epoch(self.whole, number)
+        epoch = replace(epoch, policy=engine.settled(epoch.policy, self.spec, self.most))
+        keeps_all = engine.keeps_all(epoch.policy, replace(self.spec, capacity=0))
+        capacity = min(ROOM, self.most) if keeps_all else 0
+        key = jax.random.fold_in(self.keys.init, number) if number else self.keys.init
+        state = engine.begin(epoch.policy, key, replace(self.spec, capacity=capacity))
+        era = Era(number, epoch, key, state, keeps_all, capacity)
+        for index, happened in enumerate(self.events if epoch.replay else ()):
+            self._record(era, index, happened)
+            if era.due:
+                era.state = replace(era.state, fit=self._taken(era, era.state).fit())
+        return era
 
-    def _record(self, number: int, happened: Happened) -> None:
+    def _record(self, era: Era, number: int, happened: Happened) -> None:
         seen = int(np.sum(happened.observed))
-        self._grow(seen)
-        self.state = engine.observe(self.policy, self.state, self.keys, number, happened.event)
-        self.updates += 1
-        self.observations += seen
-        if self.learns and self.due:
-            self.learned(self.fit_now())
+        self._grow(era, seen)
+        era.state = engine.observe(era.policy, era.state, self.keys, number, happened.event)
+        era.updates += 1
+        era.observations += seen
 
-    def _grow(self, more: int) -> None:
-        if not self.keeps_all or self.observations + more <= self.capacity:
+    def _grow(self, era: Era, more: int) -> None:
+        if not era.keeps_all or era.observations + more <= era.capacity:
             return
-        while self.capacity < self.observations + more:
-            self.capacity = min(2 * self.capacity, max(self.most, self.observations + more))
-        spec = self._sized(self.capacity)
-        self.state = engine.grown(self.policy, self.key_init, self.state, spec)
-
-    def _sized(self, capacity: int) -> Spec:
-        return replace(self.spec, capacity=capacity)
+        while era.capacity < era.observations + more:
+            era.capacity = min(2 * era.capacity, max(self.most, era.observations + more))
+        era.state = engine.grown(era.policy, era.key, era.state, replace(self.spec, capacity=era.capacity))
 
     # What is kept on disk
 
     def counts(self) -> dict[str, int]:
         """Return what the arrays do not say."""
+        era = self.era
         return {
             "decisions": self.decisions,
-            "epoch": self.number,
-            "updates": self.updates,
-            "observations": self.observations,
-            "capacity": self.capacity,
+            "epoch": era.number,
+            "updates": era.updates,
+            "observations": era.observations,
+            "capacity": era.capacity,
         }
 
     def arrays(self) -> dict[str, NDArray]:
@@ -226,20 +271,21 @@ class Core:
         """Take over what `arrays` and `counts` of another core said."""
         where = "state file"
         numbers = {name: checks.count(where, name, counts.get(name), low=0) for name in self.counts()}
+        if numbers["epoch"] >= len(self.whole.epochs(max(numbers["decisions"], 1))):
+            raise StoreError(f"{where}: is damaged: epoch {numbers['epoch']} has not begun by then")
+        era = self._begun(numbers["epoch"])  # without events, which the state has taken in
+        self.decisions = numbers["decisions"]
+        era.updates, era.observations = numbers["updates"], numbers["observations"]
+        era.capacity = numbers["capacity"]
+        shapes = engine.state_shapes(era.policy, replace(self.spec, capacity=era.capacity))
+        leaves, structure = jax.tree_util.tree_flatten_with_path(shapes)
+        era.state = jax.tree.unflatten(
+            structure, [_leaf(arrays, f"state{jax.tree_util.keystr(path)}", shape) for path, shape in leaves]
+        )
+        self.era, self._coming = era, None
         if "events.items" in arrays:
             parts = [arrays[f"events.{name}"] for name in PARTS]
             self.events = [Happened(*row) for row in zip(*parts, strict=True)]
-        events, self.events = self.events, []  # not to be replayed: the state has them
-        self._enter(numbers["epoch"])
-        self.events = events
-        self.decisions = numbers["decisions"]
-        self.updates, self.observations = numbers["updates"], numbers["observations"]
-        self.capacity = numbers["capacity"]
-        shapes = engine.state_shapes(self.policy, self._sized(self.capacity))
-        leaves, structure = jax.tree_util.tree_flatten_with_path(shapes)
-        self.state = jax.tree.unflatten(
-            structure, [_leaf(arrays, f"state{jax.tree_util.keystr(path)}", shape) for path, shape in leaves]
-        )
 
 
 def happened_in(where: str, log: Any, size: int, allowed: tuple[float, float] | None) -> list[Happened]:

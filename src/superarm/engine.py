@@ -22,14 +22,19 @@ from superarm.choosers.layered_duel import LayeredDuel
 from superarm.explorers.floor import Floor
 from superarm.explorers.greedy import Greedy
 from superarm.explorers.responses import Responses
+from superarm.explorers.ucb import UCB
+from superarm.explorers.warm_up import WarmUp
 from superarm.models.history import Memory
 from superarm.models.neural_beliefs import NeuralMemo
 from superarm.precision import FLOAT, double
 from superarm.propensity import Propensity, drawn_propensity, exact_propensity, is_exact
 from superarm.rounds import Keys, round_keys
 from superarm.types import Array, Choice, Decision, Event, PairScores, Spec, State, pytree, static
+from superarm.widths import Auto, Dual, Full
+from superarm.widths.dual import DualFactor
 
 FEWEST = 8  # arms to compile for
+DRAWS = 0x64726177  # apart from the keys that `select` splits
 
 
 @pytree
@@ -85,9 +90,18 @@ def keeps_all(policy: Policy, spec: Spec) -> bool:
     """Whether the state grows with what was observed."""
     small, large = (
         [leaf.shape for leaf in jax.tree.leaves(_shapes(policy, replace(spec, capacity=capacity)))]
-        for capacity in (64, 128)
+        for capacity in (64, 4096)  # room is made in blocks
     )
     return small != large
+
+
+def settled(policy: Policy, spec: Spec, most: int) -> Policy:
+    """The policy with the width that "auto" takes for `most` observations; it must not change on the way."""
+    if not isinstance(policy.width, Auto):
+        return policy
+    shapes = _shapes(policy, replace(spec, capacity=most))
+    parts = jax.tree.leaves(shapes, is_leaf=partial(_is, DualFactor))
+    return replace(policy, width=Dual() if any(_is(DualFactor, part) for part in parts) else Full())
 
 
 @double
@@ -145,9 +159,18 @@ def greedy(policy: Policy) -> Policy:
     """The policy that chooses by the mean, of the rewards where its explorer does; one arm for a duel."""
     if isinstance(policy.chooser, Duel | LayeredDuel):
         return replace(policy, explorer=Greedy(), chooser=Best())
-    if isinstance(policy.explorer, Responses):
-        return replace(policy, explorer=replace(policy.explorer, explorer=Greedy()))
-    return replace(policy, explorer=Greedy())
+    return replace(policy, explorer=_greedy(policy.explorer))
+
+
+def _greedy(explorer: Any) -> Any:
+    """Scores by the mean, on the scale of another explorer's scores."""
+    if isinstance(explorer, WarmUp | Floor):
+        return _greedy(explorer.explorer)
+    if isinstance(explorer, Responses):
+        return replace(explorer, explorer=_greedy(explorer.explorer))
+    if isinstance(explorer, UCB) and explorer.link is not None:
+        return Responses(Greedy(), explorer.link)
+    return Greedy()
 
 
 @double
@@ -237,7 +260,7 @@ def _select(
     return lean_one, drawn_propensity(
         policy,
         state,
-        jax.random.fold_in(key, 1),
+        jax.random.fold_in(key, DRAWS),
         contexts,
         count,
         mask,
@@ -289,4 +312,5 @@ def _learn(policy: Policy, state: State, keys: Keys, number: Array) -> Any:
 def _beliefs(policy: Policy, state: State, contexts: Array) -> tuple[Array, Array]:
     found = policy.model.beliefs(state, jnp.asarray(contexts, FLOAT), policy.width)
     norms = found.norms() if hasattr(found, "norms") else jnp.full_like(found.mean, jnp.nan)
-    return found.mean, norms
+    mean = greedy(policy).explorer.scores(jax.random.key(0), found, jnp.zeros((), jnp.int64))
+    return mean, norms

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,7 +23,9 @@ class Frame:
     ids: tuple[Id, ...] | None
 
 
-def frame_of(where: str, contexts: Any, columns: tuple[str, ...] | None = None) -> Frame:
+def frame_of(
+    where: str, contexts: Any, columns: tuple[str, ...] | None = None, *, labels: bool = True
+) -> Frame:
     """Return a table of features, its columns in the order of `columns` when they are given.
 
     Args:
@@ -31,6 +33,7 @@ def frame_of(where: str, contexts: Any, columns: tuple[str, ...] | None = None) 
         contexts: (n, d) numbers: an array, nested lists, or a table of pandas, polars or Arrow. The labels of
             a pandas index are ids, unless they just count.
         columns: the names that a table must have; an array has none, and is taken as it is.
+        labels: whether to read ids.
 
     >>> import pandas as pd
     >>> frame_of("select", pd.DataFrame({"b": [1.0], "a": [2.0]}), ("a", "b")).values.tolist()
@@ -41,7 +44,7 @@ def frame_of(where: str, contexts: Any, columns: tuple[str, ...] | None = None) 
     if names is None:
         values = checks.matrix(where, "contexts", contexts, (None, None))
     else:
-        ids = _labels(where, contexts)
+        ids = _labels(where, contexts) if labels else None
         order = names if columns is None else columns
         missing = [name for name in order if name not in names]
         extra = [name for name in names if name not in order]
@@ -50,7 +53,9 @@ def frame_of(where: str, contexts: Any, columns: tuple[str, ...] | None = None) 
             raise ValueError(
                 f"{where}: contexts must have the columns {', '.join(order[:20])}, once each, got {got}"
             )
-        values = checks.matrix(where, "contexts", _columns(where, contexts, order), (None, None))
+        found = dict(zip(names, _own_names(contexts), strict=True))
+        values = _columns(where, contexts, {name: found[name] for name in order})
+        values = checks.matrix(where, "contexts", values, (None, None))
         names = tuple(order)
     return Frame(bounded(where, "contexts", values), names, ids)
 
@@ -107,11 +112,15 @@ def mask_of(where: str, mask: Any, length: int) -> np.ndarray[Any, Any]:
 
 
 def _names(contexts: Any) -> tuple[str, ...] | None:
+    found = _own_names(contexts)
+    return None if found is None else tuple(str(name) for name in found)
+
+
+def _own_names(contexts: Any) -> Any:
+    """The names as the table has them, which need not be words."""
     found = getattr(contexts, "column_names", None)  # of Arrow, whose `columns` are data
     found = getattr(contexts, "columns", None) if found is None else found
-    if found is None or callable(found):
-        return None
-    return tuple(str(name) for name in found)
+    return None if found is None or callable(found) else list(found)
 
 
 def _labels(where: str, contexts: Any) -> tuple[Id, ...] | None:
@@ -121,11 +130,12 @@ def _labels(where: str, contexts: Any) -> tuple[Id, ...] | None:
     return ids_of(where, list(index), len(index))
 
 
-def _columns(where: str, contexts: Any, order: Sequence[str]) -> np.ndarray[Any, Any]:
+def _columns(where: str, contexts: Any, names: Mapping[str, Any]) -> np.ndarray[Any, Any]:
+    """(n, d) the columns of names, which may be words for others."""
     columns = []
-    for name in order:
-        column = np.asarray(contexts[name])
-        if column.dtype.kind not in "fiub":
+    for name, own in names.items():
+        column = np.asarray(contexts[own])
+        if column.dtype.kind not in "fiub" or column.ndim != 1:
             raise TypeError(f"{where}: column {name} must be numbers, got dtype {column.dtype}")
         columns.append(column.astype(np.float64))
     return np.stack(columns, axis=1) if columns else np.zeros((0, 0))

@@ -73,7 +73,9 @@ def drawn_propensity(
 ) -> Propensity:
     """Estimate the chances of chosen items (k,) by `draws` more decisions.
 
-    The decision itself counts as one draw, so that no chance is 0; the error is that of draws + 1 trials.
+    The decision itself counts as one draw, so that no chance is 0: an estimate is too high by
+    (1 - p) / (draws + 1) on average. The standard error is that of draws + 1 trials with one success and one
+    failure more (Laplace), so that it is 0 nowhere.
     """
 
     def again(key: Array) -> Array:
@@ -84,9 +86,10 @@ def drawn_propensity(
     others = jax.lax.map(again, jax.random.split(key, draws), batch_size=at_once)  # (draws, k)
     same = others[:, :, None] == items[None, None, :]  # slot of the draw, slot of the decision
     hits = jnp.diagonal(same, axis1=1, axis2=2) if ranking else jnp.any(same, axis=1)
-    chance = (jnp.sum(hits, axis=0, dtype=FLOAT) + 1.0) / (draws + 1.0)
-    chance = jnp.where(items >= 0, chance, 0.0)
-    return Propensity(chance, jnp.sqrt(chance * (1.0 - chance) / (draws + 1.0)))
+    counted, used = jnp.sum(hits, axis=0, dtype=FLOAT) + 1.0, items >= 0
+    likely = (counted + 1.0) / (draws + 3.0)
+    error = jnp.sqrt(likely * (1.0 - likely) / (draws + 3.0))
+    return Propensity(jnp.where(used, counted / (draws + 1.0), 0.0), jnp.where(used, error, 0.0))
 
 
 def _finite(explorer: Any) -> bool:

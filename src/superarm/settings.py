@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -42,16 +42,18 @@ def settings_of(where: str, policy: Policy, given: dict[str, Any]) -> Settings:
     for name in given:
         checks.one_of(where, "a setting", name, known)
     one = Settings(**given)
+    numbers: dict[str, Any] = {}
     for name, low in (("seed", 0), ("max_pending", 1), ("max_observations", 1), ("draws", 0)):
-        checks.count(where, name, getattr(one, name), low=low)
+        numbers[name] = checks.count(where, name, getattr(one, name), low=low)
+        checks.between(where, name, numbers[name], low, 2**62)
     for name in ("background", "ranking"):
         if not isinstance(getattr(one, name), bool):
             must = f"{name} must be True or False"
             raise TypeError(f"{where}: {must}, got {type(getattr(one, name)).__name__}")
     if one.max_age is not None:
-        checks.positive(where, "max_age", one.max_age)
-    checks.between(where, "min_propensity", one.min_propensity, 0.0, 1.0)
+        numbers["max_age"] = float(checks.positive(where, "max_age", one.max_age))
+    numbers["min_propensity"] = float(checks.between(where, "min_propensity", one.min_propensity, 0.0, 1.0))
     if one.min_propensity > 0.0 and not takes_floor(policy):
         must = "min_propensity must be 0 unless one arm or the k best are chosen"
         raise ValueError(f"{where}: {must}, got {one.min_propensity:g}")
-    return one
+    return replace(one, **numbers)

@@ -46,9 +46,21 @@ def judge(
         agent, rest = policy, log
     else:
         agent, rest = _taught(where, policy, log, train, seed)
-    core = agent.begun(log.spec.dim)
-    chances = chances_of(core.policy, rest, state=core.state, count=core.count, draws=draws, seed=seed)
-    return off_policy(rest, chances, seed=seed, **options)
+    taken = agent.taken(log.spec.dim)
+    chances = chances_of(taken.policy, rest, state=taken.state, count=taken.count, draws=draws, seed=seed)
+    return off_policy(rest, _floored(agent, rest, chances), seed=seed, **options)
+
+
+def _floored(agent: Agent, log: Log, chances: Any) -> Any:
+    """(n, K) the chances with the agent's floor under them."""
+    least = agent.settings.min_propensity
+    if least == 0.0:
+        return chances
+    size, (events, arms) = agent.policy.chooser.size, chances.shape
+    mask = np.ones((events, arms), bool) if log.mask is None else np.asarray(log.mask)
+    offered = mask.sum(axis=1, keepdims=True)
+    share = np.minimum(least * offered / size, 1.0)
+    return (1.0 - share) * chances + share * mask * size / offered
 
 
 @dataclass(frozen=True)

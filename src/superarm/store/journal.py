@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
 from superarm.arms import Offered
@@ -31,7 +32,11 @@ NDArray = np.ndarray[Any, Any]
 
 _TABLES = """
 CREATE TABLE offers (
-    hash BLOB PRIMARY KEY, contexts BLOB NOT NULL, num_arms INTEGER NOT NULL, ids TEXT NOT NULL
+    hash BLOB PRIMARY KEY,
+    contexts BLOB NOT NULL,   -- (num_arms, d) float64
+    num_arms INTEGER NOT NULL,
+    ids TEXT NOT NULL,        -- JSON, and so are the columns' names
+    columns TEXT NOT NULL
 ) WITHOUT ROWID;
 CREATE TABLE log (
     seq INTEGER PRIMARY KEY,  -- the order of all that happened
@@ -43,6 +48,7 @@ CREATE TABLE log (
     content BLOB              -- arrays: what was chosen, with what chances; or what came of it
 );
 CREATE INDEX of_decision ON log (decision);
+CREATE INDEX of_offer ON log (offer);
 """
 
 
@@ -60,9 +66,9 @@ class Entry:
 
 
 def name_of(offered: Offered) -> bytes:
-    """A name that only the same contexts and ids have."""
+    """A name that only the same contexts, ids and columns have."""
     digest = hashlib.blake2b(offered.contexts.tobytes(), digest_size=16)
-    digest.update(json.dumps([offered.contexts.shape, offered.ids]).encode())
+    digest.update(json.dumps([offered.contexts.shape, offered.ids, offered.columns]).encode())
     return digest.digest()
 
 
@@ -83,7 +89,7 @@ class Journal:
             with _worded(self.path):
                 self.last = self._base.execute("SELECT ifnull(max(seq), 0) FROM log").fetchone()[0]
             self._known: set[bytes] = set()  # offers known to be there
-            self._broken = False
+            self._broken = self._batch = False
         except BaseException:
             self._lock.close()
             raise
@@ -97,20 +103,37 @@ class Journal:
     def together(self) -> Iterator[None]:
         """Write what comes as one.
 
-        If that fails, whoever wrote has acted on what is not there, and nothing more is taken.
+        If that cannot be written, whoever wrote has acted on what is not there, and nothing more is taken.
         """
-        self._require_whole()
+        self.require_whole()
         with _worded(self.path):
             self._base.execute("BEGIN IMMEDIATE")
-        self._broken = True
+        self._batch = True
         try:
             yield
+        except StoreError:
+            self._give_up()
+            raise
         finally:
+            self._batch = False
+            if not self._broken:
+                self._commit()
+
+    def _commit(self) -> None:
+        try:
             with _worded(self.path):
                 self._base.execute("COMMIT")
-            self._broken = False
+        except BaseException:
+            self._give_up()
+            raise
 
-    def _require_whole(self) -> None:
+    def _give_up(self) -> None:
+        self._broken = True
+        if self._base.in_transaction:
+            self._base.execute("ROLLBACK")
+
+    def require_whole(self) -> None:
+        """Raise if a batch was lost."""
         if self._broken:
             raise StoreError(f"{self.path.name}: a batch could not be written; open the agent again")
 
@@ -124,8 +147,7 @@ class Journal:
         offered: Offered | None = None,
     ) -> int:
         """Write a row; it is durable when this returns. Return its place in the order."""
-        if not self._base.in_transaction:
-            self._require_whole()
+        self.require_whole()
         offer = None if offered is None else self._offer(offered)
         mask = None if offered is None or offered.mask.all() else np.packbits(offered.mask).tobytes()
         row = (self.last + 1, kind, now, decision, offer, mask, save(arrays) if arrays else None)
@@ -144,25 +166,25 @@ class Journal:
 
     def compact(self, *, upto: int, keep: int) -> None:
         """Forget entries up to a place in the order, but for those of the last `keep` decisions."""
-        with _worded(self.path):
-            newest = self._base.execute("SELECT ifnull(max(decision), -1) FROM log").fetchone()[0]
-            gone = self._base.execute(
-                "DELETE FROM log WHERE seq <= ? AND decision <= ?", (upto, newest - keep)
-            ).rowcount
-            if gone:
-                self._base.execute(
-                    "DELETE FROM offers WHERE hash NOT IN (SELECT offer FROM log WHERE offer IS NOT NULL)"
-                )
-                self._known.clear()
+        run = self._base.execute
+        with self.together(), _worded(self.path):
+            newest = run("SELECT ifnull(max(decision), -1) FROM log").fetchone()[0]
+            old = (upto, newest - keep)
+            gone = run("SELECT DISTINCT offer FROM log WHERE seq <= ? AND decision <= ?", old).fetchall()
+            run("DELETE FROM log WHERE seq <= ? AND decision <= ?", old)
+            unused = "DELETE FROM offers WHERE hash = ? AND NOT EXISTS (SELECT 1 FROM log WHERE offer = hash)"
+            self._base.executemany(unused, gone)
+        self._known.clear()
 
     def _offer(self, offered: Offered) -> bytes:
         name = name_of(offered)
         if name in self._known:
             return name
         contexts = np.ascontiguousarray(offered.contexts, np.float64).tobytes()
-        row = (name, contexts, offered.contexts.shape[0], json.dumps(offered.ids))
+        words = json.dumps(offered.ids), json.dumps(offered.columns)
+        row = (name, contexts, offered.contexts.shape[0], *words)
         with _worded(self.path):
-            self._base.execute("INSERT OR IGNORE INTO offers VALUES (?, ?, ?, ?)", row)
+            self._base.execute("INSERT OR IGNORE INTO offers VALUES (?, ?, ?, ?, ?)", row)
         if len(self._known) < 10_000:  # a catalogue that stays is among the first
             self._known.add(name)
         return name
@@ -173,7 +195,14 @@ def reader(folder: Path) -> sqlite3.Connection:
     path = folder / "log.sqlite"
     if not path.exists():
         raise StoreError(f"{folder.name}: must be the folder of an agent, with log.sqlite, got none")
-    return _opened(path)
+    with _worded(path):
+        base = sqlite3.connect(path, isolation_level=None, timeout=5.0)
+        try:
+            base.execute("PRAGMA query_only = ON")
+            return _known(base, path)
+        except BaseException:
+            base.close()
+            raise
 
 
 def entries(base: sqlite3.Connection, path: Path, after: int) -> Iterator[Entry]:
@@ -181,23 +210,30 @@ def entries(base: sqlite3.Connection, path: Path, after: int) -> Iterator[Entry]
     with _worded(path):
         rows = base.execute("SELECT * FROM log WHERE seq > ? ORDER BY seq", (after,))
         for seq, kind, when, decision, offer, mask, content in rows:
-            arrays = load(content) if content else {}
-            yield Entry(seq, kind, when, decision, arrays, offer, mask)
+            yield Entry(seq, kind, when, decision, _arrays(path, seq, content), offer, mask)
+
+
+def _arrays(path: Path, seq: int, content: bytes | None) -> dict[str, NDArray]:
+    try:
+        return load(content) if content else {}
+    except SafetensorError as error:
+        raise StoreError(f"{path.name}: is damaged: entry {seq} cannot be read ({error})") from error
 
 
 def offer_of(base: sqlite3.Connection, path: Path, entry: Entry) -> Offered:
     """Return what was on offer in a decision."""
     with _worded(path):
-        query = "SELECT contexts, num_arms, ids FROM offers WHERE hash = ?"
+        query = "SELECT contexts, num_arms, ids, columns FROM offers WHERE hash = ?"
         found = base.execute(query, (entry.offer,)).fetchone()
     if found is None:
         raise StoreError(f"{path.name}: is damaged: what decision {entry.decision} offered is missing")
-    contexts, num_arms, ids = found
+    contexts, num_arms, ids, columns = found
     mask = np.ones(num_arms, bool)
     if entry.mask is not None:
         mask = np.unpackbits(np.frombuffer(entry.mask, np.uint8), count=num_arms).astype(bool)
     values = np.frombuffer(contexts, np.float64).reshape(num_arms, -1)
-    return Offered(values, tuple(json.loads(ids)), mask)
+    names = json.loads(columns)
+    return Offered(values, tuple(json.loads(ids)), mask, None if names is None else tuple(names))
 
 
 def _opened(path: Path) -> sqlite3.Connection:
@@ -213,18 +249,22 @@ def _opened(path: Path) -> sqlite3.Connection:
 def _checked(base: sqlite3.Connection, path: Path) -> sqlite3.Connection:
     """Return the file with its tables, made if it is new."""
     base.execute("PRAGMA journal_mode = WAL")
-    application = base.execute("PRAGMA application_id").fetchone()[0]
-    schema = base.execute("PRAGMA user_version").fetchone()[0]
-    if application == 0 and schema == 0 and not base.execute("SELECT * FROM sqlite_master").fetchone():
+    if not base.execute("SELECT * FROM sqlite_master").fetchone():
         base.executescript(
             f"BEGIN; {_TABLES} PRAGMA application_id = {APPLICATION}; PRAGMA user_version = {SCHEMA}; COMMIT;"
         )
-    elif application != APPLICATION:
+    return _known(base, path)
+
+
+def _known(base: sqlite3.Connection, path: Path) -> sqlite3.Connection:
+    """Return the file, if it is one that this version reads."""
+    application = base.execute("PRAGMA application_id").fetchone()[0]
+    schema = base.execute("PRAGMA user_version").fetchone()[0]
+    if application != APPLICATION:
         raise StoreError(f"{path.name}: is a database of another program")
-    elif schema > SCHEMA:
-        raise StoreError(
-            f"{path.name}: has schema {schema}, newer than {SCHEMA}, which this superarm reads; upgrade it"
-        )
+    if schema != SCHEMA:
+        age = "newer" if schema > SCHEMA else "older"
+        raise StoreError(f"{path.name}: has schema {schema}, {age} than {SCHEMA}, which this superarm reads")
     return base
 
 

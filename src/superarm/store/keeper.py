@@ -58,17 +58,22 @@ class Keeper:
         if store.keep is not None:
             checks.count(where, "keep", store.keep, low=0)
         self.store = store
-        self.journal = Journal(store.path, power_safe=store.power_safe)
-        self._since = 0  # updates since the last checkpoint
-        self._nested = False
+        self.folder = store.path.resolve()  # wherever the process goes
+        self.journal = Journal(self.folder, power_safe=store.power_safe)
+        self._since = 0  # entries since the last checkpoint
+        self._batch = False
 
     @classmethod
     def begin(cls, store: Store, book: Book) -> Keeper:
         """Begin the store of a new agent."""
-        if (store.path / STATE).exists() or (store.path / "log.sqlite").exists():
-            raise StoreError(f"{store.path.name}: holds an agent; use Agent.open to go on with it")
         keeper = cls(store)
-        keeper.checkpoint(book)
+        try:
+            if (keeper.folder / STATE).exists() or keeper.journal.last:
+                raise StoreError(f"{store.path.name}: holds an agent; use Agent.open to go on with it")
+            keeper.checkpoint(book)
+        except BaseException:
+            keeper.close()
+            raise
         return keeper
 
     @classmethod
@@ -78,9 +83,15 @@ class Keeper:
             raise StoreError(f"{store.path.name}: must be the folder of an agent, with {STATE}, got none")
         keeper = cls(store)
         try:
-            arrays, content = read_state(store.path / STATE)
+            arrays, content = read_state(keeper.folder / STATE)
             book = restored(arrays, content, policy=policy)
-            keeper._replay(book, content["seq"])
+            seq = checks.count(STATE, "seq", content.get("seq"), low=0)
+            # Compaction may have taken the newest entries; their numbers must not be given again.
+            keeper.journal.last = max(keeper.journal.last, seq)
+            keeper._replay(book, seq)
+        except (KeyError, IndexError, TypeError, ValueError) as error:
+            keeper.close()
+            raise StoreError(f"{store.path.name}: is damaged: {error!r}") from error
         except BaseException:
             keeper.close()
             raise
@@ -89,13 +100,14 @@ class Keeper:
     @property
     def due(self) -> bool:
         """Whether a checkpoint is due."""
-        return self._since >= self.store.checkpoint_every and not self._nested
+        return self._since >= self.store.checkpoint_every and not self._batch
 
     def checkpoint(self, book: Book) -> None:
         """Write the state, and forget what the log need not hold any more."""
+        self.journal.require_whole()
         arrays, content = snapshot(book)
-        write_state(self.store.path / STATE, arrays, {**content, "seq": self.journal.last})
         self._since = 0
+        write_state(self.folder / STATE, arrays, {**content, "seq": self.journal.last})
         if self.store.keep is not None:
             self.journal.compact(upto=self.journal.last, keep=self.store.keep)
 
@@ -106,12 +118,12 @@ class Keeper:
     @contextmanager
     def together(self) -> Iterator[None]:
         """Write what comes as one."""
-        self._nested = True
+        self._batch = True
         try:
             with self.journal.together():
                 yield
         finally:
-            self._nested = False
+            self._batch = False
 
     def decided(self, selection: Selection, pending: Pending, offered: Offered) -> None:
         """Log a decision."""
@@ -120,47 +132,53 @@ class Keeper:
         if selection.propensities is not None and selection.errors is not None:
             arrays |= {"propensities": selection.propensities, "errors": selection.errors}
         arrays |= memo_arrays(pending.memo, "memo")
-        self.journal.append("decision", arrays, decision=selection.id, now=pending.time, offered=offered)
+        self._append("decision", arrays, selection.id, pending.time, offered)
 
-    def told(self, number: int, values: NDArray, known: NDArray) -> None:
+    def told(self, number: int, values: NDArray, known: NDArray, now: float) -> None:
         """Log feedback."""
-        self._since += 1
-        arrays = {"feedback": values, "observed": known}
-        self.journal.append("feedback", arrays, decision=number, now=0.0)
+        self._append("feedback", {"feedback": values, "observed": known}, number, now)
 
-    def given(self, number: int, happened: Happened) -> None:
+    def given(self, number: int, happened: Happened, now: float) -> None:
         """Log a choice that was made elsewhere, and its feedback."""
-        self._since += 1
-        arrays = {name: getattr(happened, name) for name in PARTS}
-        self.journal.append("given", arrays, decision=number, now=0.0)
+        self._append("given", {name: getattr(happened, name) for name in PARTS}, number, now)
 
-    def learned(self, taken: Taken | None = None) -> None:
+    def learned(self, now: float, taken: Taken | None = None) -> None:
         """Log that a fit is taken over: of what is recorded now, or one that was made aside."""
         arrays = {} if taken is None else {"fit": np.array([taken.updates, taken.number])}
-        self.journal.append("learn", arrays, decision=-1, now=0.0)
+        self._append("learn", arrays, -1, now)
+
+    def _append(
+        self, kind: str, arrays: dict[str, NDArray], number: int, now: float, offered: Offered | None = None
+    ) -> None:
+        self.journal.append(kind, arrays, decision=number, now=now, offered=offered)
+        self._since += 1
 
     def _replay(self, book: Book, after: int) -> None:
         """Do again what happened after the checkpoint."""
         fits = Fits(self.journal, after)
         fits.begin(book)
-        for entry in self.journal.tail(after):
+        for place, entry in enumerate(self.journal.tail(after), after + 1):
+            if entry.seq != place:
+                raise StoreError(f"{self.journal.path.name}: is damaged: entry {place} is missing")
             if entry.kind == "decision":
                 book.decided(self._pending(book, entry))
             elif entry.kind == "feedback":
+                book.expire(entry.time)
                 book.told(entry.decision, entry.arrays["feedback"], entry.arrays["observed"])
-                self._since += 1
+                book.learn_if_due()
             elif entry.kind == "given":
                 book.given(Happened(*(entry.arrays[name] for name in PARTS)))
-                self._since += 1
+                book.learn_if_due()
             else:
                 fits.hand_over(book, entry)
             fits.begin(book)
+            self._since += 1
 
     def _pending(self, book: Book, entry: Entry) -> Pending:
         """What the log says of a decision."""
         offered = self.journal.offered(entry)
         core = book.started(offered.dim)
-        core.advance()
+        era = core.upcoming()
         items, chosen = entry.arrays["items"], entry.arrays["chosen"]
         features = np.zeros((len(items), offered.dim))
         features[: len(chosen)] = offered.contexts[chosen]
@@ -170,9 +188,9 @@ class Keeper:
             items=items,
             features=features,
             seen=np.zeros(len(items), bool),
-            memo=memo_of(core, entry.arrays, "memo", core.number),
+            memo=memo_of(core, era, entry.arrays, "memo"),
             time=entry.time,
-            epoch=core.number,
+            epoch=era.number,
         )
 
 

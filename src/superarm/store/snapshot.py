@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 import jax
 import numpy as np
 
-from superarm import engine
+from superarm import checks, engine
 from superarm.book import Book
 from superarm.config import from_config, to_config
-from superarm.core import Core
+from superarm.core import Core, Era
 from superarm.errors import ConfigError, StoreError
 from superarm.selection import Pending
-from superarm.types import Spec
 
 NDArray = np.ndarray[Any, Any]
 
@@ -60,7 +59,7 @@ def restored(arrays: dict[str, NDArray], content: dict[str, Any], *, policy: Any
     """Return the book of a snapshot."""
     try:
         return _restored(arrays, content, policy)
-    except (KeyError, IndexError, TypeError, AttributeError) as error:
+    except (KeyError, IndexError, TypeError, AttributeError, OverflowError) as error:
         raise StoreError(f"state file: is damaged, or no state of an agent ({error!r})") from error
 
 
@@ -70,10 +69,14 @@ def _restored(arrays: dict[str, NDArray], content: dict[str, Any], policy: Any) 
             must = f"policy must be given to load {content['name']}, which has functions without a name"
             raise StoreError(f"state file: {must}, got None")
         policy = from_config(content["policy"])
+    elif policy.name != content["name"]:
+        raise StoreError(f"state file: is of another policy, {content['name']}, got {policy.name}")
     book = Book("state file", policy, content["num_arms"], content["settings"])
     book.arms.places = {name: place for place, name in enumerate(content["places"])}
     book.arms.columns = None if content["columns"] is None else tuple(content["columns"])
-    book.expired, book.repeated, book.updates = (content[name] for name in ("expired", "repeated", "updates"))
+    book.expired, book.repeated, book.updates = (
+        checks.count("state file", name, content[name], low=0) for name in ("expired", "repeated", "updates")
+    )
     if "arms.places" in arrays:
         rows = zip(arrays["arms.places"], arrays["arms.features"], strict=True)
         book.arms.features = {int(place): row for place, row in rows}
@@ -87,7 +90,10 @@ def _restored(arrays: dict[str, NDArray], content: dict[str, Any], policy: Any) 
             items=arrays["pending.items"][index],
             features=arrays["pending.features"][index],
             seen=arrays["pending.seen"][index].copy(),
-            memo=memo_of(core, arrays, f"pending.memo.{index}", one["epoch"]),
+            # That of another epoch's policy is not used any more.
+            memo=memo_of(core, core.era, arrays, f"pending.memo.{index}")
+            if one["epoch"] == core.number
+            else (),
             time=one["time"],
             epoch=one["epoch"],
         )
@@ -100,12 +106,9 @@ def memo_arrays(memo: Any, prefix: str) -> dict[str, NDArray]:
     return {f"{prefix}{jax.tree_util.keystr(path)}": np.asarray(leaf) for path, leaf in leaves}
 
 
-def memo_of(core: Core, arrays: dict[str, NDArray], prefix: str, epoch: int) -> Any:
-    """Return a memo from its arrays; that of another epoch's policy is not used any more."""
-    if epoch != core.number:
-        return ()
-    spec = Spec(dim=core.spec.dim, num_arms=core.spec.num_arms, capacity=core.capacity)
-    leaves, structure = jax.tree_util.tree_flatten_with_path(engine.blank_memo(core.policy, spec))
-    return jax.tree.unflatten(
-        structure, [arrays[f"{prefix}{jax.tree_util.keystr(path)}"] for path, _ in leaves]
-    )
+def memo_of(core: Core, era: Era, arrays: dict[str, NDArray], prefix: str) -> Any:
+    """Return the memo of a decision from its arrays, as the policy of an epoch made it."""
+    spec = replace(core.spec, capacity=era.capacity)
+    leaves, structure = jax.tree_util.tree_flatten_with_path(engine.blank_memo(era.policy, spec))
+    named = [arrays[f"{prefix}{jax.tree_util.keystr(path)}"] for path, _ in leaves]
+    return jax.tree.unflatten(structure, named)

@@ -62,7 +62,8 @@ class NativeFunction:
         index = jnp.where(used, items, 0)
         times = jnp.zeros(scores.shape, jnp.int32).at[index].add(used.astype(jnp.int32))
         sound = jnp.all(~used | (mask[index] & (items < scores.size))) & jnp.all(times <= 1)
-        return whole_or_nothing(items, fits & sound, scores, mask)
+        first = jnp.argsort(~used)  # slots that are used come first
+        return whole_or_nothing(items[first], fits & sound, scores, mask)
 
 
 def function(
