@@ -5,6 +5,7 @@ What docstrings do not say (formula, cost, when to use it) is in `policies.toml`
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Iterable
 from pathlib import Path
@@ -34,7 +35,7 @@ def policy_page(name: str, entry: dict[str, Any], papers: dict[str, str]) -> str
         f"```{{math}}\n{entry['formula'].strip()}\n```",
         entry["symbols"].strip(),
         "## When to use it",
-        entry["use"].strip(),
+        _linked(name, entry["use"].strip()),
         "## Cost",
         _table(["", "cost"], cost),
         "The letters are those of [the overview](../../policies.md#costs).",
@@ -95,6 +96,16 @@ def write(docs: Path, out: Path) -> None:
         # A page that is as it was keeps its time, so that it is not built again.
         if not target.exists() or target.read_text(encoding="utf-8") != text:
             target.write_text(text, encoding="utf-8")
+
+
+def _linked(name: str, text: str) -> str:
+    """Link the other policies that are named."""
+
+    def link(found: re.Match[str]) -> str:
+        other = found[1]
+        return f"[{found[0]}]({other}.md)" if other in policies.__all__ and other != name else found[0]
+
+    return re.sub(r"`(\w+)`", link, text)
 
 
 def _table(head: list[str], rows: Iterable[tuple[str, ...]]) -> str:

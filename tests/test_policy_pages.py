@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import inspect
+import re
 from pathlib import Path
 
 import pytest
@@ -33,7 +34,18 @@ def test_an_entry_says_all(name):
     assert all(entry[part].strip() for part in ("formula", "symbols", "use"))
     assert set(entry["cost"]) == set(policy_pages.COSTS)
     assert all(entry["cost"].values())
-    assert entry["formula"].count("{") == entry["formula"].count("}")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_formulas_are_whole(name):
+    formula = SAID["policies"][name]["formula"]
+    assert formula.count("{") == formula.count("}")
+    assert formula.count(r"\big") % 2 == formula.count(r"\Big") % 2 == 0
+    assert re.findall(r"\\begin{(\w+)}", formula) == re.findall(r"\\end{(\w+)}", formula)
+    assert "\n\n" not in formula.strip()  # which would be two formulas
+    if "cases" not in formula:  # Sphinx aligns formulas of several lines, and those alone
+        rows = formula.split(r"\\")
+        assert {row.count("&") for row in rows} == {1 if len(rows) > 1 else 0}
 
 
 @pytest.mark.parametrize("name", NAMES)
