@@ -1,0 +1,113 @@
+"""Pages that are written when the documentation is built: one per policy, and the tables of all of them.
+
+What docstrings do not say (formula, cost, when to use it) is in `policies.toml`.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from superarm import policies
+from superarm.compose import CHOOSERS, combinations
+
+COSTS = {"decision": "a decision", "update": "an update", "fit": "a fit", "memory": "numbers kept"}
+
+
+def read(docs: Path) -> dict[str, Any]:
+    """Return what `policies.toml` says: families, papers and policies."""
+    return tomllib.loads((docs / "policies.toml").read_text(encoding="utf-8"))
+
+
+def policy_page(name: str, entry: dict[str, Any], papers: dict[str, str]) -> str:
+    """Return the page of a policy."""
+    cost = [(words, entry["cost"][key]) for key, words in COSTS.items()]
+    module = getattr(policies, name).__module__
+    paper = papers.get(module.rsplit(".", 1)[-1].split("_")[0])
+    reference = f"Its module, `{module}`, follows {paper}." if paper else ""
+    parts = [
+        f"# {name}",
+        entry["line"],
+        "## Formula",
+        f"```{{math}}\n{entry['formula'].strip()}\n```",
+        entry["symbols"].strip(),
+        "## When to use it",
+        _linked(name, entry["use"].strip()),
+        "## Cost",
+        _table(["", "cost"], cost),
+        "The letters are those of [the overview](../../policies.md#costs).",
+        "## Arguments, example, reference",
+        f"```{{eval-rst}}\n.. autofunction:: superarm.{name}\n```",
+        reference,
+    ]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def overview(entries: dict[str, Any], families: dict[str, str]) -> str:
+    """Return a table of policies for every family, to include in `policies.md`."""
+    parts = []
+    for family, title in families.items():
+        rows = [
+            (f"[`{name}`](generated/policies/{name}.md)", entry["line"])
+            for name, entry in entries.items()
+            if entry["family"] == family
+        ]
+        parts += [f"## {title}", _table(["policy", ""], rows)]
+    return "\n\n".join(parts) + "\n"
+
+
+def combination_table() -> str:
+    """Return the table of all combinations, and why some are refused, to include in `combinations.md`."""
+    reasons: list[str] = []
+    rows: dict[tuple[str, str], dict[str, str]] = {}
+    widths: dict[tuple[str, str], str] = {}
+    for one in combinations():
+        key = (one.model, one.explorer)
+        if one.refused and one.refused not in reasons:
+            reasons.append(one.refused)
+        answer = f"no ({reasons.index(one.refused) + 1})" if one.refused else "yes"
+        rows.setdefault(key, {})[one.chooser] = answer
+        widths[key] = ", ".join(one.widths) or widths.get(key, "")
+    table = _table(
+        ["model", "explorer", *CHOOSERS, "widths"],
+        [(*key, *(row[chooser] for chooser in CHOOSERS), widths[key]) for key, row in rows.items()],
+    )
+    listed = "\n".join(f"{number}. `{reason}`" for number, reason in enumerate(reasons, 1))
+    return f"{table}\n\nWhat `no` says:\n\n{listed}\n"
+
+
+def write(docs: Path, out: Path) -> None:
+    """Write all pages to the folder `out`, and remove those of policies that are gone."""
+    said = read(docs)
+    entries = said["policies"]
+    pages = {
+        f"policies/{name}.md": policy_page(name, entries[name], said["papers"]) for name in policies.__all__
+    }
+    pages |= {"overview.md": overview(entries, said["families"]), "combinations.md": combination_table()}
+    for old in (out / "policies").glob("*.md"):
+        if f"policies/{old.name}" not in pages:
+            old.unlink()
+    (out / "policies").mkdir(parents=True, exist_ok=True)
+    for path, text in pages.items():
+        target = out / path
+        # A page that is as it was keeps its time, so that it is not built again.
+        if not target.exists() or target.read_text(encoding="utf-8") != text:
+            target.write_text(text, encoding="utf-8")
+
+
+def _linked(name: str, text: str) -> str:
+    """Link the other policies that are named."""
+
+    def link(found: re.Match[str]) -> str:
+        other = found[1]
+        return f"[{found[0]}]({other}.md)" if other in policies.__all__ and other != name else found[0]
+
+    return re.sub(r"`(\w+)`", link, text)
+
+
+def _table(head: list[str], rows: Iterable[tuple[str, ...]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
