@@ -20,7 +20,8 @@ def worked(agent: Agent, updates: int) -> tuple[np.ndarray, np.ndarray, list[int
     """Decide and learn so often; return the chosen features, the feedback, and memory on the way, in KiB."""
     rng = np.random.default_rng(1)
     theta = rng.normal(size=DIM)
-    features, rewards, memory = np.zeros((updates, DIM)), np.zeros(updates), []
+    # Ones, not zeros: memory that is not touched does not count before it is.
+    features, rewards, memory = np.ones((updates, DIM)), np.ones(updates), []
     for number in range(updates):
         decision = agent.select(POOL[number % len(POOL)])
         features[number] = decision.features[0]
