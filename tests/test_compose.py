@@ -14,10 +14,8 @@ DUEL = "asymmetric"
 SEEDS, ROUNDS = 2, 200
 MADE = [one for one in combinations() if not one.refused]
 QUICK = {
-    ("linear", "ts", "a set", "diagonal"),
     ("logistic", "ensemble", "one arm", ""),
     ("neural", "epsilon-greedy", "a set", ""),
-    ("one-pass", "ucb", "a duel", "full"),
     ("neural-logistic", "ensemble", "a duel", ""),
 }
 

@@ -19,6 +19,7 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 WITH_CODE = [page for page in PAGES if BLOCK.search(page.read_text(encoding="utf-8"))]
 NEEDS_DATA = {"data.md"}
+QUICK = {"how-to-recommend.md", "how-to-ads.md"}
 
 MODULES = [
     found.name
@@ -27,9 +28,15 @@ MODULES = [
 ]
 
 
-@pytest.mark.parametrize(
-    "page", [page for page in WITH_CODE if page.name not in NEEDS_DATA], ids=lambda p: p.name
-)
+def pages():
+    """The pages with examples; most of the how-tos in the full tests only."""
+    for page in WITH_CODE:
+        marks = [pytest.mark.full] if page.name.startswith("how-to") and page.name not in QUICK else []
+        if page.name not in NEEDS_DATA:
+            yield pytest.param(page, id=page.name, marks=marks)
+
+
+@pytest.mark.parametrize("page", list(pages()))
 def test_examples_run(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     matplotlib.use("Agg")

@@ -386,7 +386,7 @@ def test_auto_does_not_change_its_mind(monkeypatch):
 def test_greedy_choices_and_explanations_are_of_rewards():
     """Two arms at rate 0.4 earn more than one at 0.6, though their log-odds add up to less."""
     oracle = superarm.oracles.dag_path([(0, 1), (1, 2), (0, 2)], source=0, target=2)
-    for policy in (superarm.glm_ucb(oracle, radius=0.0), superarm.logistic_ts(oracle, scale=0.0)):
+    for policy in (superarm.glm_ucb(oracle, radius=0.0, learn_every=5), superarm.ecolog(oracle, radius=0.0)):
         agent = Agent(policy, arms=["a", "b", "direct"])
         for number in range(60):
             decision = agent.select(np.eye(3))
