@@ -57,11 +57,10 @@ def played(agent: Agent, world, rounds: int, seed: int) -> list[list[int]]:
 @pytest.mark.parametrize(
     "name",
     [
-        "lin_ts",
         "lin_es_anytime",
         *(
             pytest.param(name, marks=pytest.mark.full)
-            for name in ("comb_lin_ucb", "neural_log_ucb_1", "glm_es")
+            for name in ("lin_ts", "comb_lin_ucb", "neural_log_ucb_1", "glm_es")
         ),
     ],
 )
@@ -398,9 +397,8 @@ def test_history_is_learned(rng):
         agent.fit(event_log(contexts[:, :, :2], actions, rewards))
 
 
-@pytest.mark.parametrize(
-    "name", ["neural_ucb", *(pytest.param(name, marks=pytest.mark.full) for name in ("vacdb", "glm_fpl"))]
-)
+@pytest.mark.full
+@pytest.mark.parametrize("name", ["neural_ucb", "vacdb", "glm_fpl"])
 def test_room_grows_with_what_is_kept(name, rng, monkeypatch):
     monkeypatch.setattr(superarm.core, "ROOM", 16)
     small = agent_of(name)

@@ -185,7 +185,10 @@ def test_counts_are_those_of_algorithm_3(weights, rounds):
     assert counts.sum() == rounds
     assert not counts[weights == 0.0].any()
     support = (weights > 0.0).sum()
-    assert np.abs(counts - rounds * weights).max() <= 0.5 * support + 1  # of rounds - support / 2, rounded up
+    if rounds >= support:  # with fewer, as printed, the weightiest may be left out
+        assert (
+            np.abs(counts - rounds * weights).max() <= 0.5 * support + 1
+        )  # rounds - support / 2, rounded up
 
 
 def test_counts_of_designs_also_with_line_13():

@@ -19,7 +19,17 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 WITH_CODE = [page for page in PAGES if BLOCK.search(page.read_text(encoding="utf-8"))]
 NEEDS_DATA = {"data.md"}
-QUICK = {"how-to-recommend.md", "how-to-ads.md"}
+QUICK = {
+    *(
+        "README.md",
+        "quick-start.md",
+        "concepts.md",
+        "combinations.md",
+        "production.md",
+        "offline-evaluation.md",
+    ),
+    *("how-to-recommend.md", "how-to-ads.md", "oracles.md", "add-a-policy.md", "add-an-oracle.md"),
+}
 
 MODULES = [
     found.name
@@ -29,9 +39,9 @@ MODULES = [
 
 
 def pages():
-    """The pages with examples; most of the how-tos in the full tests only."""
+    """The pages with examples; those that a change seldom breaks in the full tests only."""
     for page in WITH_CODE:
-        marks = [pytest.mark.full] if page.name.startswith("how-to") and page.name not in QUICK else []
+        marks = [] if page.name in QUICK else [pytest.mark.full]
         if page.name not in NEEDS_DATA:
             yield pytest.param(page, id=page.name, marks=marks)
 

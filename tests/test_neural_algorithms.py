@@ -150,7 +150,11 @@ def agree(policy, met, run):
 
 
 @pytest.mark.parametrize(
-    ("depth", "rate", "rounds", "widths"), [(2, 0.004, 180, ("full", "dual")), (3, 0.001, 140, ("dual",))]
+    ("depth", "rate", "rounds", "widths"),
+    [
+        pytest.param(2, 0.004, 180, ("full", "dual"), marks=pytest.mark.full),
+        (3, 0.001, 140, ("dual",)),
+    ],
 )
 def test_cn_ucb_of_the_theory(depth, rate, rounds, widths):
     """Equation 2's network; every round a fit to all history from theta_0, with penalty m lambda to it."""

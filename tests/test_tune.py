@@ -102,6 +102,7 @@ def test_neural_points_learn_as_in_their_own_simulation(neural_runs):
     assert regret[1] < 0.9 * regret[0], "the learning rate makes no difference"
 
 
+@pytest.mark.full
 def test_fits_draw_the_minibatches_of_their_own_simulation():
     model = superarm.neural(superarm.perceptron(width=4), batch=8, learn_every=20, steps=9)
 

@@ -466,6 +466,7 @@ def test_a_million_updates_of_the_last_layer_are_exact():
     np.testing.assert_allclose(root @ root.T, np.linalg.inv(exact), rtol=1e-6, atol=1e-9)
 
 
+@pytest.mark.full
 def test_a_million_updates_of_a_sketch_stay_sound():
     pool = np.random.default_rng(7).normal(size=(POOL, DIM))
     factor, norms, queries, exact = long_run(Sketched(RANK), pool)
