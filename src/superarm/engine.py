@@ -89,7 +89,7 @@ def feedback_range(part: Any) -> tuple[float, float] | None:
 def keeps_all(policy: Policy, spec: Spec) -> bool:
     """Whether the state grows with what was observed."""
     small, large = (
-        [leaf.shape for leaf in jax.tree.leaves(_shapes(policy, replace(spec, capacity=capacity)))]
+        [leaf.shape for leaf in jax.tree.leaves(state_shapes(policy, replace(spec, capacity=capacity)))]
         for capacity in (64, 4096)  # room is made in blocks
     )
     return small != large
@@ -99,7 +99,7 @@ def settled(policy: Policy, spec: Spec, most: int) -> Policy:
     """The policy with the width that "auto" takes for `most` observations; it must not change on the way."""
     if not isinstance(policy.width, Auto):
         return policy
-    shapes = _shapes(policy, replace(spec, capacity=most))
+    shapes = state_shapes(policy, replace(spec, capacity=most))
     parts = jax.tree.leaves(shapes, is_leaf=partial(_is, DualFactor))
     return replace(policy, width=Dual() if any(_is(DualFactor, part) for part in parts) else Full())
 
@@ -215,15 +215,13 @@ def blank_memo(policy: Policy, spec: Spec) -> Any:
         items = jnp.zeros(policy.chooser.size, jnp.int32)
         return lean(beliefs.memo(items, mask)) if hasattr(beliefs, "memo") else ()
 
-    return jax.eval_shape(memo, _shapes(policy, spec), contexts, mask)
+    return jax.eval_shape(memo, state_shapes(policy, spec), contexts, mask)
 
 
 @double
-def _shapes(policy: Policy, spec: Spec) -> State:
+def state_shapes(policy: Policy, spec: Spec) -> State:
+    """The shapes of a state."""
     return jax.eval_shape(lambda key: policy.init(key, spec), jax.random.key(0))
-
-
-state_shapes = _shapes
 
 
 def _is(cls: type, value: Any) -> bool:
@@ -248,8 +246,7 @@ def _select(
 ) -> tuple[Decision, Propensity | None]:
     _, _, key, _ = round_keys(keys, number)
     if chances.floor is not None:
-        top = policy.chooser.top  # type: ignore[attr-defined]
-        share = chances.floor * jnp.sum(mask, dtype=FLOAT) / top
+        share = chances.floor * jnp.sum(mask, dtype=FLOAT) / policy.chooser.size
         policy = replace(policy, explorer=Floor(policy.explorer, jnp.minimum(share, 1.0)))
     decision = policy.select(state, key, contexts, count, mask)
     lean_one = replace(decision, memo=lean(decision.memo))
