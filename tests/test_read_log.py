@@ -458,7 +458,7 @@ HEADER = "action,reward,propensity,x_1\n"
         ("log.csv.gz", b"no gzip", "cannot be read: zlib"),
         (
             "log.csv.gz",
-            gzip.compress(HEADER.encode() * 999)[:50],
+            gzip.compress(HEADER.encode() * 999, mtime=0)[:50],
             "cannot be read: Truncated compressed stream",
         ),
         ("log.parquet", b"PAR1 is not enough", "cannot be read: "),
