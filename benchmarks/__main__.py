@@ -19,7 +19,7 @@ from pathlib import Path
 
 from superarm.experiments.machine import commit, cpu_model, versions
 
-SECTIONS = ("paths", "exact_width", "calvera_peer", "neural_log", "ensembles", "duels", "growth")
+SECTIONS = ("paths", "exact_width", "peers", "calvera_peer", "neural_log", "ensembles", "duels", "growth")
 HERE = Path(__file__).parent
 
 HEAD = """# Benchmarks
