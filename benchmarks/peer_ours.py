@@ -14,10 +14,11 @@ import numpy as np
 import superarm
 from benchmarks.peer_sides import play
 from superarm.precision import double
-from superarm.rounds import keys_of, play_round
+from superarm.rounds import Trace, keys_of, play_round
 from superarm.types import Array, Decision, Offer, Outcome, Spec, pytree
 
 TURNS = 3
+STRETCH = 200  # rounds in a compiled call; divides the length of every stream
 WARM_UP = 50  # rounds
 
 
@@ -45,33 +46,39 @@ class Round:
 @double
 def simulated(policy: Any, contexts: Any, rewards: Any) -> dict[str, Any]:
     """Run a stream inside compiled code; return items, seconds a round, and seconds to compile."""
-    stream = jax.tree.map(jnp.asarray, Round(contexts, rewards))
     rounds, arms = rewards.shape
-    capacity = 0 if policy.learn_every is None else rounds
+    starts = range(0, rounds - STRETCH + 1, STRETCH)
+    stretches = [Round(contexts[at : at + STRETCH], rewards[at : at + STRETCH]) for at in starts]
+    stretches = jax.tree.map(jnp.asarray, stretches)
     keys = keys_of(0)
-    state = policy.init(keys.init, Spec(dim=contexts.shape[-1], num_arms=arms, capacity=capacity))
+    capacity = 0 if policy.learn_every is None else rounds
+    first = policy.init(keys.init, Spec(dim=contexts.shape[-1], num_arms=arms, capacity=capacity))
     begun = time.perf_counter()
-    run = _run.lower(policy, state, keys, stream).compile()
-    compiling, spent = time.perf_counter() - begun, []
+    run = _run.lower(policy, first, keys, np.int64(0), stretches[0]).compile()
+    compiling = time.perf_counter() - begun
+    spent = []
     for _ in range(TURNS):
-        begun = time.perf_counter()
-        items = jax.block_until_ready(run(policy, state, keys, stream))
-        spent.append((time.perf_counter() - begun) / rounds)
-    return {"items": np.asarray(items), "seconds": statistics.median(spent), "compile": compiling}
+        state, items = first, []
+        for start, stretch in zip(starts, stretches, strict=True):
+            begun = time.perf_counter()
+            state, trace = jax.block_until_ready(run(policy, state, keys, np.int64(start), stretch))
+            spent.append((time.perf_counter() - begun) / STRETCH)
+            items.append(trace.items[:, 0])
+    return {"items": np.concatenate(items), "seconds": statistics.median(spent), "compile": compiling}
 
 
 @jax.jit
-def _run(policy: Any, state: Any, keys: Any, stream: Round) -> Array:
-    """(T,) the items chosen, by the same function that plays a round in `superarm.simulate`."""
+def _run(policy: Any, state: Any, keys: Any, start: Array, stretch: Round) -> tuple[Any, Trace]:
+    """The state and the trace of rounds, by the function that plays one in `superarm.simulate`."""
 
-    def step(state: Any, row: tuple[Array, Round]) -> tuple[Any, Array]:
+    def step(state: Any, row: tuple[Array, Round]) -> tuple[Any, Trace]:
         count, world = row
         state, trace = play_round(policy, world, (), keys, False, state, count)
         if policy.learn_every == 1:
             state = replace(state, fit=policy.learn(state, jax.random.fold_in(keys.learn, count + 1)))
-        return state, trace.items[0]
+        return state, trace
 
-    return jax.lax.scan(step, state, (jnp.arange(len(stream.rewards)), stream))[1]
+    return jax.lax.scan(step, state, (start + jnp.arange(STRETCH), stretch))
 
 
 class AgentSide:

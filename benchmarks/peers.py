@@ -73,7 +73,7 @@ choosing at random loses in them, with that of superarm's simulation on the same
 rounds it says little. Contexts are brought into the form that a library takes before the clock starts; for
 vowpalwabbit that is text, and parsing it is part of a round, but not where it says "parsed".
 
-- superarm, simulation: LinUCB in the compiled rounds of `superarm.simulate`; medians of 3 runs.
+- superarm, simulation: LinUCB in the compiled rounds of `superarm.simulate`, 200 a call.
 - superarm, Agent: `select` and `update`, one call at a time, without a store. LinTS without its chances.
 - NumPy: Sherman-Morrison, vectorized over the arms, with superarm's settings. So are coba 8.1.0 and
   river 0.26.1, whose Bayesian regression is asked for each arm.
@@ -216,6 +216,6 @@ def picture(found: dict[tuple[int, int], dict[str, dict[str, Any]]]) -> None:
         bars = axis.barh(names, times, color=colours)
         axis.bar_label(bars, [f"{time:,.0f}" if time >= 10 else f"{time:.1f}" for time in times], padding=2)
         axis.set(xscale="log", title=f"K = {arms}, d = {dim}", xlabel="microseconds a round")
-        axis.margins(x=0.15)
+        axis.set_xlim(right=max(times) * 12)
     figure.savefig(HERE / "peers.png", dpi=120)
     plt.close(figure)
