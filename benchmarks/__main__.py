@@ -17,9 +17,10 @@ import importlib
 import sys
 from pathlib import Path
 
+import superarm
 from superarm.experiments.machine import commit, cpu_model, versions
 
-SECTIONS = ("paths", "exact_width", "calvera_peer", "neural_log", "ensembles", "duels", "growth")
+SECTIONS = ("paths", "exact_width", "peers", "calvera_peer", "neural_log", "ensembles", "duels", "growth")
 HERE = Path(__file__).parent
 
 HEAD = """# Benchmarks
@@ -32,6 +33,7 @@ times depend on the machine and on what else it does.
 
 def main() -> None:
     """Measure the sections that are named, or all."""
+    superarm.low_latency()
     for name in sys.argv[1:] or SECTIONS:
         if name not in SECTIONS:
             sys.exit(f"benchmarks: section must be one of {', '.join(SECTIONS)}, got {name!r}")

@@ -13,9 +13,10 @@ import pytest
 
 import superarm
 from agent_presets import agent_of, same_state
-from superarm import Agent, Store, engine
+from superarm import Agent, Store
 from superarm.errors import NoChoiceError, StoreError
 from superarm.evaluate import agent_log, event_log, judge
+from superarm.program import Program
 from superarm.store import keeper, state_file
 
 CONTEXTS = np.random.default_rng(0).normal(size=(4, 3))
@@ -110,7 +111,7 @@ def test_an_interrupted_fit_is_only_late(tmp_path, monkeypatch):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(engine, "learn", stop)
+        patch.setattr(Program, "learn", stop)
         with pytest.raises(KeyboardInterrupt):
             agent.update(decision, 1.0)  # the fifth: a fit is due
     assert not agent.update(decision, 1.0)  # it was counted
@@ -126,7 +127,7 @@ def test_a_fit_that_fails_leaves_the_one_before(monkeypatch):
     def fail(*_):
         raise RuntimeError("no more")
 
-    monkeypatch.setattr(engine, "learn", fail)
+    monkeypatch.setattr(Program, "learn", fail)
     for _ in range(4):
         agent.update(agent.select(np.eye(4)), 1.0)
     with pytest.warns(RuntimeWarning, match="agent: a fit failed: no more"):
@@ -142,7 +143,7 @@ def test_an_interrupted_record_stops_the_agent(tmp_path, monkeypatch):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(engine, "observe", stop)
+        patch.setattr(Program, "observe", stop)
         with pytest.raises(KeyboardInterrupt):
             agent.update(decision, 1.0)
     for call in (lambda: agent.update(decision, 1.0), lambda: agent.select(CONTEXTS), agent.learn):
@@ -282,7 +283,7 @@ def test_a_fit_aside_that_fails_keeps_nobody_waiting(fails, tmp_path, monkeypatc
     def fail(*_):
         raise StoreError("no more")
 
-    monkeypatch.setattr(*((engine, "learn", fail) if fails == "fit" else (keeper.Keeper, "learned", fail)))
+    monkeypatch.setattr(*((Program, "learn", fail) if fails == "fit" else (keeper.Keeper, "learned", fail)))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for _ in range(5):

@@ -66,6 +66,7 @@ from superarm.policies import (
     warm_up,
 )
 from superarm.selection import Selection
+from superarm.serial import low_latency
 from superarm.simulate import SimulationError, compare, simulate
 from superarm.store.keeper import Store
 from superarm.tune import tune
@@ -124,6 +125,7 @@ __all__ = [
     "logistic_ts",
     "logistic_ucb_1",
     "logistic_ucb_1_original",
+    "low_latency",
     "max_inp",
     "max_pair_ucb",
     "ncbf_ucb",

@@ -12,7 +12,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-import jax
 import numpy as np
 import pandas as pd
 
@@ -187,22 +186,20 @@ class Agent:
         """Choose, and change nothing yet."""
         book = self._book
         size = book.policy.chooser.size
-        chances = book.settings.chances(size, int(offered.mask.sum()))
+        chances = book.settings.chances(size, int(np.count_nonzero(offered.mask)))
         placed = book.arms.placed(offered)
-        decision, found, epoch = core.choose(placed.contexts, placed.mask, chances)
-        items, used = np.asarray(decision.items), np.asarray(decision.mask)
-        features, names = np.asarray(decision.features), placed.names(items)
+        one, epoch = core.choose(placed.contexts, placed.mask, chances)
+        names = placed.names(one.items)
         selection = Selection(
             id=core.decisions,
             items=names,
-            features=features[used],
-            scores=np.asarray(decision.scores)[used],
-            propensities=None if found is None else np.asarray(found.chance)[used],
-            errors=None if found is None else np.asarray(found.error)[used],
+            features=one.features[one.mask],
+            scores=one.scores[one.mask],
+            propensities=None if one.chance is None else one.chance[one.mask],
+            errors=None if one.error is None else one.error[one.mask],
         )
-        memo = jax.tree.map(np.asarray, decision.memo)
         seen = np.zeros(size, bool)
-        return selection, Pending(names, items, features, seen, memo, self._clock(), epoch)
+        return selection, Pending(names, one.items, one.features, seen, one.memo, self._clock(), epoch)
 
     def select_many(self, batch: Iterable[Any]) -> list[Selection]:
         """Choose once for each of several contexts (n, d), or mappings of the arguments of `select`.
@@ -223,7 +220,7 @@ class Agent:
             offered = book.arms.offer("predict", contexts, ids, mask, book.dim)
             placed = book.arms.placed(offered)
             with book.tried(offered.dim, keep=False) as core:
-                return placed.names(np.asarray(core.predict(placed.contexts, placed.mask).items))
+                return placed.names(core.predict(placed.contexts, placed.mask).items)
 
     def explain(self, decision: Selection) -> pd.DataFrame:
         """Return one row per chosen item: the score that it was chosen by, and what is believed of it now.
@@ -271,7 +268,7 @@ class Agent:
             self._require_open()
             number, values, new = self._read(decision, feedback)
             if self._book.core is not None:
-                self._book.core.make_room(int(new.sum()))
+                self._book.core.make_room(int(np.count_nonzero(new)))
             return self._learned_from(number, values, new)
 
     def _learned_from(self, number: int, values: NDArray, new: NDArray) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -36,11 +36,11 @@ class Placed:
 
     contexts: NDArray
     mask: NDArray
-    ids: dict[int, Id]
+    ids: Mapping[int, Id] | Sequence[Id]
 
     def names(self, items: NDArray) -> tuple[Id, ...]:
         """The ids of chosen places; -1 is none."""
-        return tuple(self.ids[int(place)] for place in items if place >= 0)
+        return tuple(self.ids[place] for place in items.tolist() if place >= 0)
 
 
 @dataclass
@@ -69,7 +69,7 @@ class Arms:
             if self.fixed is None:
                 raise TypeError(f"{where}: contexts must be given, got None")
             names = self._default(self.fixed) if ids is None else ids_of(where, ids, None)
-            return self._known(where, Offered(np.zeros((len(names), dim or 1)), names, _all(names)), mask)
+            return self._known(where, np.zeros((len(names), dim or 1)), names, mask, None)
         frame = frame_of(where, contexts, self.columns, labels=ids is None)
         count, got = frame.values.shape
         if not count or not got:
@@ -78,7 +78,7 @@ class Arms:
             raise ValueError(f"{where}: contexts must have {dim} features, as before, got {got}")
         given = frame.ids if ids is None else ids_of(where, ids, count)
         names = self._default(count) if given is None else given
-        return self._known(where, Offered(frame.values, names, _all(names), frame.columns), mask)
+        return self._known(where, frame.values, names, mask, frame.columns)
 
     def _default(self, count: int) -> tuple[Id, ...]:
         """The ids of `count` arms that came without: those of old, or their row numbers."""
@@ -86,9 +86,13 @@ class Arms:
 
     def placed(self, offered: Offered) -> Placed:
         """Return the offer with every arm in its place; new arms come after the others."""
-        places = self._places(offered.ids)
-        size = engine.padded(max(len(places), self.least)) if self.fixed is None else self.fixed
+        count = len(offered.ids)
+        size = engine.padded(max(count, self.least)) if self.fixed is None else self.fixed
         contexts, mask = np.zeros((size, offered.dim)), np.zeros(size, bool)
+        if self.fixed is None:
+            contexts[:count], mask[:count] = offered.contexts, offered.mask
+            return Placed(contexts, mask, offered.ids)
+        places = self._places(offered.ids)
         contexts[places], mask[places] = offered.contexts, offered.mask
         return Placed(contexts, mask, dict(zip(places, offered.ids, strict=True)))
 
@@ -124,18 +128,19 @@ class Arms:
     def _new(self, ids: tuple[Id, ...]) -> list[Id]:
         return [name for name in ids if name not in self.places]
 
-    def _known(self, where: str, offered: Offered, mask: Any) -> Offered:
-        """Return the offer with its mask; refuse arms for which there is no place."""
-        if self.fixed is not None and len(self.places) + len(new := self._new(offered.ids)) > self.fixed:
+    def _known(
+        self, where: str, contexts: NDArray, ids: tuple[Id, ...], mask: Any, columns: tuple[str, ...] | None
+    ) -> Offered:
+        """Return the offer; refuse arms for which there is no place."""
+        if self.fixed is not None and len(self.places) + len(new := self._new(ids)) > self.fixed:
             raise ValueError(f"{where}: ids must be among the {self.fixed} arms, got {new[0]!r} beside them")
-        for name, row in zip(offered.ids, offered.contexts, strict=True) if self.same else ():
+        for name, row in zip(ids, contexts, strict=True) if self.same else ():
             known = self.features.get(self.places.get(name, -1))
             if known is not None and not np.array_equal(known, row):
                 raise ValueError(f"{where}: the features of arm {name!r} must stay as they were, got others")
-        if not offered.ids:
+        if not ids:
             raise ValueError(f"{where}: ids must not be empty, got none")
-        available = mask_of(where, mask, len(offered.ids))
-        return Offered(offered.contexts, offered.ids, available, offered.columns)
+        return Offered(contexts, ids, mask_of(where, mask, len(ids)), columns)
 
 
 def arms_of(where: str, policy: Policy, arms: int | Sequence[Id] | None) -> Arms:
@@ -156,7 +161,3 @@ def arms_of(where: str, policy: Policy, arms: int | Sequence[Id] | None) -> Arms
         found = Arms(len(names), same, places={name: place for place, name in enumerate(names)})
     policy.chooser.check(found.fixed or 0)
     return found
-
-
-def _all(names: tuple[Id, ...]) -> NDArray:
-    return np.ones(len(names), bool)

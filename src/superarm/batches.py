@@ -35,7 +35,7 @@ from superarm.algebra import Policy
 from superarm.models import Planned
 from superarm.precision import FLOAT, double
 from superarm.rollout import CHUNK, _init_world, _until_learn, run_seed
-from superarm.rounds import Keys, SimulationError, keys_of, play_round
+from superarm.rounds import Keys, SimulationError, keys_of, play_round, round_keys
 from superarm.types import Array, Environment, Spec, State, pytree, static
 from superarm.workers import OnRounds
 
@@ -232,7 +232,7 @@ def _chunk(
     """Run `length` rounds from `start`; both are values, so a short last chunk compiles nothing."""
 
     def one(policy: Policy, state: State, sums: _Sums, count: Array) -> tuple[State, _Sums]:
-        state, trace = play_round(policy, environment, world, keys, False, state, count)
+        state, trace = play_round(policy, environment, world, False, state, round_keys(keys, count), count)
         if policy.learn_every == 1:
             fit = policy.learn(state, jax.random.fold_in(keys.learn, count + 1))
             state = replace(state, fit=fit)

@@ -15,9 +15,10 @@ from superarm.algebra import Policy
 from superarm.arms import Arms, arms_of
 from superarm.choosers.duel import Duel
 from superarm.choosers.layered_duel import LayeredDuel
-from superarm.core import Core, Happened
+from superarm.core import Core
 from superarm.errors import UnknownDecisionError
 from superarm.frames import Id
+from superarm.program import Happened
 from superarm.selection import Pending
 from superarm.settings import Settings, settings_of
 from superarm.types import Spec

@@ -15,13 +15,12 @@ import numpy as np
 
 from superarm import checks, engine
 from superarm.algebra import Epoch, Policy
-from superarm.engine import Chances
 from superarm.errors import NoChoiceError, StoreError
 from superarm.frames import bounded
 from superarm.precision import double
-from superarm.propensity import Propensity
-from superarm.rounds import Keys, keys_of
-from superarm.types import Decision, Event, Spec, State
+from superarm.program import Chances, Decided, Happened, Leaves, Program
+from superarm.rounds import keys_of
+from superarm.types import Spec, State
 
 ROOM = 1024  # observations to begin with, of a state that keeps all history
 NDArray = np.ndarray[Any, Any]
@@ -31,37 +30,31 @@ PARTS = ("items", "features", "feedback", "observed")
 
 
 @dataclass(frozen=True)
-class Happened:
-    """What was observed: items (k,), features (k, d), feedback (k,), observed (k,) and the memo."""
-
-    items: NDArray
-    features: NDArray
-    feedback: NDArray
-    observed: NDArray
-    memo: Any = ()
-
-    @property
-    def event(self) -> Event:
-        """As policies take it."""
-        parts: Any = (self.items, self.features, self.feedback, self.observed, self.memo)
-        return Event(*parts)
-
-
-@dataclass(frozen=True)
 class Taken:
-    """A policy and a state of its own, after so many updates of an epoch and `count` decisions."""
+    """A policy and the leaves of a state, after so many updates of an epoch and `count` decisions."""
 
-    policy: Policy
-    state: State
-    keys: Keys
+    program: Program
+    structure: Any
+    leaves: Leaves
     origin: int
     updates: int
     number: int
     count: int
 
-    def fit(self) -> Any:
-        """Return a fit."""
-        return engine.learn(self.policy, self.state, self.keys, self.origin + self.updates)
+    @property
+    def policy(self) -> Policy:
+        """The policy."""
+        return self.program.policy
+
+    @property
+    def state(self) -> State:
+        """Its state."""
+        found: State = jax.tree.unflatten(self.structure, self.leaves)
+        return found
+
+    def fit(self) -> Leaves:
+        """Return the leaves of a fit."""
+        return self.program.learn(self.leaves, self.origin + self.updates)
 
 
 @dataclass
@@ -70,14 +63,17 @@ class Era:
 
     Attributes:
         number: of the epoch; epoch: its policy and its length.
-        state: of the policy; capacity: observations that it has room for, where it keeps all.
+        program: the policy's functions; structure, leaves: of its state.
+        capacity: observations that the state has room for, where it keeps all.
         updates, observations: of this policy's so far.
     """
 
     number: int
     epoch: Epoch
     key: Any
-    state: State
+    program: Program
+    structure: Any
+    leaves: Leaves
     keeps_all: bool
     capacity: int
     updates: int = 0
@@ -87,6 +83,16 @@ class Era:
     def policy(self) -> Policy:
         """The policy."""
         return self.epoch.policy
+
+    @property
+    def state(self) -> State:
+        """Of the policy."""
+        found: State = jax.tree.unflatten(self.structure, self.leaves)
+        return found
+
+    def learned(self, fit: Leaves) -> None:
+        """Take a fit over: the last leaves of the state."""
+        self.leaves = self.leaves[: len(self.leaves) - len(fit)] + fit
 
     @property
     def due(self) -> bool:
@@ -141,23 +147,26 @@ class Core:
         """Fits that diverged and were refused."""
         return int(np.sum(np.asarray(getattr(self.state.fit, "failures", 0))))
 
-    def choose(
-        self, contexts: NDArray, mask: NDArray, chances: Chances
-    ) -> tuple[Decision, Propensity | None, int]:
+    def choose(self, contexts: NDArray, mask: NDArray, chances: Chances) -> tuple[Decided, int]:
         """Choose in the next decision; return the epoch, too. Nothing is changed until `decided`."""
         era = self.upcoming()
-        count = self.decisions - era.epoch.origin
-        decision, found = engine.select(
-            era.policy, era.state, self.keys, self.decisions, count, contexts, mask, chances
-        )
-        return _sound(era.policy, decision), found, era.number
+        return self._chosen(era, era.program, contexts, mask, chances), era.number
 
-    def predict(self, contexts: NDArray, mask: NDArray) -> Decision:
-        """Choose the best by the mean."""
-        era = self.era
+    def predict(self, contexts: NDArray, mask: NDArray) -> Decided:
+        """Choose the best by the mean; ties are broken by the key of the next decision."""
+        program = Program(engine.greedy(self.policy), self.state, self.keys)
+        return self._chosen(self.era, program, contexts, mask, Chances())
+
+    def _chosen(
+        self, era: Era, program: Program, contexts: NDArray, mask: NDArray, chances: Chances
+    ) -> Decided:
         count = self.decisions - era.epoch.origin
-        decision = engine.predict(era.policy, era.state, self.keys, self.decisions, count, contexts, mask)
-        return _sound(era.policy, decision)
+        decided = program.select(era.leaves, self.decisions, count, contexts, mask, chances)
+        if not decided.healthy:
+            raise NoChoiceError(
+                f"{era.policy.name}: no sound choice: nothing feasible is on offer, or a score was not finite"
+            )
+        return decided
 
     def decided(self) -> int:
         """Count a decision, which may begin an epoch, and return its number."""
@@ -190,21 +199,21 @@ class Core:
         if self.learns and self.era.due:
             self.learned(self.fit_now())
 
-    def fit_now(self) -> Any:
+    def fit_now(self) -> Leaves:
         """Return a fit of what has been recorded."""
-        return self._taken(self.era, self.era.state).fit()
+        return self._taken(self.era, self.era.leaves).fit()
 
     def snapshot(self) -> Taken:
         """Return what a fit needs, so that it can be made while observing goes on."""
-        return self._taken(self.era, engine.copied(self.era.state))
+        return self._taken(self.era, [leaf.copy() for leaf in self.era.leaves])
 
-    def learned(self, fit: Any) -> None:
+    def learned(self, fit: Leaves) -> None:
         """Take a fit over."""
-        self.era.state = replace(self.era.state, fit=fit)
+        self.era.learned(fit)
 
-    def _taken(self, era: Era, state: State) -> Taken:
+    def _taken(self, era: Era, leaves: Leaves) -> Taken:
         count = self.decisions - era.epoch.origin
-        return Taken(era.policy, state, self.keys, era.epoch.origin, era.updates, era.number, count)
+        return Taken(era.program, era.structure, leaves, era.epoch.origin, era.updates, era.number, count)
 
     def upcoming(self) -> Era:
         """The epoch of the next decision: the one in force, or the one after it."""
@@ -223,17 +232,19 @@ class Core:
         capacity = min(ROOM, self.most) if keeps_all else 0
         key = jax.random.fold_in(self.keys.init, number) if number else self.keys.init
         state = engine.begin(epoch.policy, key, replace(self.spec, capacity=capacity))
-        era = Era(number, epoch, key, state, keeps_all, capacity)
+        program = Program(epoch.policy, state, self.keys)
+        leaves, structure = jax.tree.flatten(state)
+        era = Era(number, epoch, key, program, structure, leaves, keeps_all, capacity)
         for index, happened in enumerate(self.events if epoch.replay else ()):
             self._record(era, index, happened)
             if era.due:
-                era.state = replace(era.state, fit=self._taken(era, era.state).fit())
+                era.learned(self._taken(era, era.leaves).fit())
         return era
 
     def _record(self, era: Era, number: int, happened: Happened) -> None:
-        seen = int(np.sum(happened.observed))
+        seen = int(np.count_nonzero(happened.observed))
         self._grow(era, seen)
-        era.state = engine.observe(era.policy, era.state, self.keys, number, happened.event)
+        era.leaves = era.program.observe(era.leaves, number, happened)
         era.updates += 1
         era.observations += seen
 
@@ -242,7 +253,8 @@ class Core:
             return
         while era.capacity < era.observations + more:
             era.capacity = min(2 * era.capacity, max(self.most, era.observations + more))
-        era.state = engine.grown(era.policy, era.key, era.state, replace(self.spec, capacity=era.capacity))
+        spec = replace(self.spec, capacity=era.capacity)
+        era.leaves = jax.tree.leaves(engine.grown(era.policy, era.key, era.state, spec))
 
     # What is kept on disk
 
@@ -278,10 +290,10 @@ class Core:
         era.updates, era.observations = numbers["updates"], numbers["observations"]
         era.capacity = numbers["capacity"]
         shapes = engine.state_shapes(era.policy, replace(self.spec, capacity=era.capacity))
-        leaves, structure = jax.tree_util.tree_flatten_with_path(shapes)
-        era.state = jax.tree.unflatten(
-            structure, [_leaf(arrays, f"state{jax.tree_util.keystr(path)}", shape) for path, shape in leaves]
-        )
+        era.leaves = [
+            _leaf(arrays, f"state{jax.tree_util.keystr(path)}", shape)
+            for path, shape in jax.tree_util.tree_leaves_with_path(shapes)
+        ]
         self.era, self._coming = era, None
         if "events.items" in arrays:
             parts = [arrays[f"events.{name}"] for name in PARTS]
@@ -331,11 +343,3 @@ def _leaf(arrays: Mapping[str, NDArray], name: str, shape: Any) -> Any:
             f"state file: is of another policy: {name} must be {shape.dtype} {shape.shape}, got {got}"
         )
     return jax.numpy.array(arrays[name])
-
-
-def _sound(policy: Policy, decision: Decision) -> Decision:
-    if not bool(decision.healthy):
-        raise NoChoiceError(
-            f"{policy.name}: no sound choice: nothing feasible is on offer, or a score was not finite"
-        )
-    return decision

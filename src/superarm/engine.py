@@ -1,13 +1,11 @@
-"""A policy's functions as an application calls them: one at a time, compiled, with arms that come and go.
+"""What an agent asks of a policy beside its decisions: what it needs, its first state, what it believes.
 
 The number of arms is padded to a power of two, so that a handful of compilations serve any number of arms.
-A state is given up to `observe`, which works in place.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import fields, is_dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -15,7 +13,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from superarm.algebra import Policy, decide
+from superarm.algebra import Policy
 from superarm.choosers.best import Best
 from superarm.choosers.duel import Duel
 from superarm.choosers.layered_duel import LayeredDuel
@@ -25,32 +23,13 @@ from superarm.explorers.responses import Responses
 from superarm.explorers.ucb import UCB
 from superarm.explorers.warm_up import WarmUp
 from superarm.models.history import Memory
-from superarm.models.neural_beliefs import NeuralMemo
 from superarm.precision import FLOAT, double
-from superarm.propensity import Propensity, drawn_propensity, exact_propensity, is_exact
-from superarm.rounds import Keys, round_keys
-from superarm.types import Array, Choice, Decision, Event, PairScores, Spec, State, pytree, static
+from superarm.program import lean
+from superarm.types import Array, Spec, State
 from superarm.widths import Auto, Dual, Full
 from superarm.widths.dual import DualFactor
 
 FEWEST = 8  # arms to compile for
-DRAWS = 0x64726177  # apart from the keys that `select` splits
-
-
-@pytree
-@dataclass(frozen=True)
-class Chances:
-    """How the chances of choices are found, and their floor.
-
-    Args:
-        floor: the least chance of an arm on offer; None for none.
-        draws: decisions to draw where chances are not exact; 0 to leave them unknown.
-        ranking: whether a slot of a set is a position.
-    """
-
-    floor: Array | None
-    draws: int = static()
-    ranking: bool = static()
 
 
 def padded(num_arms: int) -> int:
@@ -106,7 +85,7 @@ def settled(policy: Policy, spec: Spec, most: int) -> Policy:
 
 @double
 def begin(policy: Policy, key: Array, spec: Spec) -> State:
-    """Return the first state, whose buffers are its own: `observe` takes them over."""
+    """Return the first state, whose buffers are its own: `Program.observe` takes them over."""
     return jax.tree.map(jnp.array, _init(policy, key, spec))
 
 
@@ -120,39 +99,6 @@ def grown(policy: Policy, key: Array, state: State, spec: Spec) -> State:
         return new.at[tuple(slice(length) for length in old.shape)].set(old)
 
     return jax.tree.map(larger, begin(policy, key, spec), state)
-
-
-@double
-def select(
-    policy: Policy,
-    state: State,
-    keys: Keys,
-    number: int,
-    count: int,
-    contexts: np.ndarray[Any, Any],
-    mask: np.ndarray[Any, Any],
-    chances: Chances,
-) -> tuple[Decision, Propensity | None]:
-    """Choose in decision `number` of all, `count` of the policy's; return the chances of what was chosen."""
-    if policy.native:
-        return _select(policy, state, keys, np.int64(number), np.int64(count), contexts, mask, chances)
-    _, _, key_select, _ = _round_keys(keys, np.int64(number))
-    return _on_host(policy, state, key_select, np.int64(count), contexts, mask), None
-
-
-@double
-def predict(
-    policy: Policy,
-    state: State,
-    keys: Keys,
-    number: int,
-    count: int,
-    contexts: np.ndarray[Any, Any],
-    mask: np.ndarray[Any, Any],
-) -> Decision:
-    """Choose what is best by the mean, without exploring; ties are broken by the key of `number`."""
-    chances = Chances(None, 0, False)
-    return select(greedy(policy), state, keys, number, count, contexts, mask, chances)[0]
 
 
 def greedy(policy: Policy) -> Policy:
@@ -174,34 +120,10 @@ def _greedy(explorer: Any) -> Any:
 
 
 @double
-def observe(policy: Policy, state: State, keys: Keys, number: int, event: Event) -> State:
-    """Record what came of decision `number`; the given state is used up."""
-    return _observe(policy, state, keys, np.int64(number), event)
-
-
-@double
-def learn(policy: Policy, state: State, keys: Keys, number: int) -> Any:
-    """Return a new fit, with the randomness of `number`."""
-    return jax.block_until_ready(_learn(policy, state, keys, np.int64(number)))
-
-
-@double
 def beliefs(policy: Policy, state: State, contexts: np.ndarray[Any, Any]) -> tuple[Any, Any]:
     """(n,) means and (n,) widths of contexts."""
     mean, width = _beliefs(policy, state, contexts)
     return np.asarray(mean), np.asarray(width)
-
-
-@double
-def copied(state: State) -> State:
-    """Return a state that `observe` cannot take away."""
-    return jax.tree.map(jnp.copy, state)
-
-
-def lean(memo: Any) -> Any:
-    """The memo without what is only there to spare computing it again."""
-    spare = partial(_is, NeuralMemo)
-    return jax.tree.map(lambda one: () if spare(one) else one, memo, is_leaf=spare)
 
 
 @double
@@ -231,78 +153,6 @@ def _is(cls: type, value: Any) -> bool:
 @partial(jax.jit, static_argnames=("spec",))
 def _init(policy: Policy, key: Array, spec: Spec) -> State:
     return policy.init(key, spec)
-
-
-@jax.jit
-def _select(
-    policy: Policy,
-    state: State,
-    keys: Keys,
-    number: Array,
-    count: Array,
-    contexts: Array,
-    mask: Array,
-    chances: Chances,
-) -> tuple[Decision, Propensity | None]:
-    _, _, key, _ = round_keys(keys, number)
-    if chances.floor is not None:
-        share = chances.floor * jnp.sum(mask, dtype=FLOAT) / policy.chooser.size
-        policy = replace(policy, explorer=Floor(policy.explorer, jnp.minimum(share, 1.0)))
-    decision = policy.select(state, key, contexts, count, mask)
-    lean_one = replace(decision, memo=lean(decision.memo))
-    if is_exact(policy, ranking=chances.ranking):
-        return lean_one, exact_propensity(policy, state, contexts, count, mask, decision.items)
-    if not chances.draws:
-        return lean_one, None
-    return lean_one, drawn_propensity(
-        policy,
-        state,
-        jax.random.fold_in(key, DRAWS),
-        contexts,
-        count,
-        mask,
-        decision.items,
-        draws=chances.draws,
-        ranking=chances.ranking,
-    )
-
-
-_round_keys = jax.jit(round_keys)
-
-
-def _on_host(policy: Policy, state: State, key: Array, count: Any, contexts: Any, mask: Any) -> Decision:
-    """Choose with an oracle that runs on the host, between compiled parts."""
-    key_explore, key_choose = jax.random.split(key)
-    scores, beliefs = _scores(policy, state, key_explore, contexts, count)
-    choice = policy.chooser.choose(key_choose, scores, mask)
-    decision: Decision = _decide(jnp.asarray(contexts, FLOAT), scores, mask, choice)
-    if not hasattr(beliefs, "memo"):
-        return decision
-    return replace(decision, memo=_memo(beliefs, decision.items, mask))
-
-
-@jax.jit
-def _scores(policy: Policy, state: State, key: Array, contexts: Array, count: Array) -> tuple[Any, Any]:
-    beliefs = policy.model.beliefs(state, jnp.asarray(contexts, FLOAT), policy.width)
-    return policy.explorer.scores(key, beliefs, count), beliefs
-
-
-_decide: Callable[[Array, Array | PairScores, Any, Choice], Decision] = jax.jit(decide)
-
-
-@jax.jit
-def _memo(beliefs: Any, items: Array, mask: Array) -> Any:
-    return lean(beliefs.memo(items, mask))
-
-
-@partial(jax.jit, donate_argnames=("state",))
-def _observe(policy: Policy, state: State, keys: Keys, number: Array, event: Event) -> State:
-    return policy.observe(state, round_keys(keys, number)[3], event)
-
-
-@jax.jit
-def _learn(policy: Policy, state: State, keys: Keys, number: Array) -> Any:
-    return policy.learn(state, jax.random.fold_in(keys.learn, number))
 
 
 @jax.jit

@@ -42,6 +42,8 @@ def frame_of(
     names = _names(contexts)
     ids = None
     if names is None:
+        if _is_plain(contexts):
+            return Frame(contexts, None, None)
         values = checks.matrix(where, "contexts", contexts, (None, None))
     else:
         ids = _labels(where, contexts) if labels else None
@@ -58,6 +60,13 @@ def frame_of(
         values = checks.matrix(where, "contexts", values, (None, None))
         names = tuple(order)
     return Frame(bounded(where, "contexts", values), names, ids)
+
+
+def _is_plain(contexts: Any) -> bool:
+    """Whether it is a matrix of numbers that can be taken as it is."""
+    if type(contexts) is not np.ndarray or contexts.dtype != np.float64 or contexts.ndim != 2:
+        return False
+    return bool(contexts.size) and bool(np.abs(contexts).max() <= LARGEST)  # False where one is not a number
 
 
 def bounded(where: str, name: str, values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:

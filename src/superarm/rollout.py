@@ -21,11 +21,13 @@ import pandas as pd
 from superarm.algebra import Policy
 from superarm.precision import double
 from superarm.rounds import Keys, SimulationError, Trace, keys_of, play_round, round_keys
+from superarm.serial import serial
 from superarm.stepped import stepped_chunks, timed_chunks
 from superarm.types import Array, Environment, Event, Spec, State
 from superarm.workers import OnRounds
 
-CHUNK = 64  # rounds per compiled call: dispatch is lost in it, and progress still moves
+CHUNK = 256  # rounds per compiled call at most: dispatch is lost in it
+PACE = 0.1  # seconds per call to aim at, so that progress moves
 COLUMNS = ("regret", "realized_regret", "reward", "value", "best")
 
 
@@ -157,16 +159,19 @@ class Run:
         native = self.policy.native and self.environment.native
         step = timed_chunks if self.timed else _compiled_chunks if native else stepped_chunks
         run_chunk, self.compile_seconds = getattr(self.environment, "chunks", step)(self, state)
+        pace = 16
         while start < stop:
             until = CHUNK if self.learns_inside else _until_learn(self.policy, start - self.origin)
-            asked = min(CHUNK, stop - start, until)
+            asked = min(pace, stop - start, until)
             begun = time.perf_counter()
             state, trace = run_chunk(state, start, asked)
             trace = jax.tree.map(lambda leaf, asked=asked: np.asarray(leaf)[:asked], trace)
             length = len(trace.healthy)
             start += length
             state = self.learned(state, start) if length and not (self.learns_inside or self.timed) else state
-            took = np.full(length, (time.perf_counter() - begun) / max(length, 1))
+            spent = time.perf_counter() - begun
+            took = np.full(length, spent / max(length, 1))
+            pace = _next_pace(pace, spent)
             _require_health(self.policy, trace, self.seed, start - length)
             yield state, trace, took
             if length < asked:  # a log has ended
@@ -209,6 +214,13 @@ def _init_state(policy: Policy, key: Array, spec: Spec) -> State:
     return policy.init(key, spec)
 
 
+def _next_pace(pace: int, spent: float) -> int:
+    """How many rounds to ask for, after so many took so many seconds."""
+    if spent < PACE / 2:
+        return min(CHUNK, 2 * pace)
+    return max(1, pace // 2) if spent > 2 * PACE else pace
+
+
 def _until_learn(policy: Policy, start: int) -> int:
     every = policy.learn_every
     return CHUNK if every is None else every - start % every
@@ -236,7 +248,7 @@ def compiled(function: Any, *arguments: Any, **options: Any) -> tuple[Any, float
     begun = time.perf_counter()
     if name in _CHUNKS:
         return _CHUNKS[name], 0.0
-    _CHUNKS[name] = function.lower(*arguments, **options).compile()
+    _CHUNKS[name] = function.lower(*arguments, **options).compile(compiler_options=serial())
     return _CHUNKS[name], time.perf_counter() - begun
 
 
@@ -257,17 +269,20 @@ def _chunk(
     keep_events: bool,
 ) -> tuple[State, Trace]:
     """Run `length` rounds from `start`; both are values, so a short last chunk compiles nothing."""
-    step = partial(play_round, policy, environment, world, keys, keep_events, origin=origin)
+    step = partial(play_round, policy, environment, world, keep_events, origin=origin)
+    counts = start + jnp.arange(CHUNK)
+    # All keys at once: round by round they would take as long as a small policy.
+    turns = jax.vmap(partial(round_keys, keys))(counts)
+    fits = jax.vmap(partial(jax.random.fold_in, keys.learn))(counts + 1)
 
     def body(index: Array, carry: tuple[State, Trace]) -> tuple[State, Trace]:
         state, buffer = carry
-        state, trace = step(state, start + index)
+        state, trace = step(state, tuple(one[index] for one in turns), counts[index])
         if policy.learn_every == 1:
-            key = jax.random.fold_in(keys.learn, start + index + 1)
-            state = replace(state, fit=policy.learn(state, key))
+            state = replace(state, fit=policy.learn(state, fits[index]))
         return state, jax.tree.map(lambda rows, row: rows.at[index].set(row), buffer, trace)
 
-    row = jax.eval_shape(step, state, start)[1]
+    row = jax.eval_shape(step, state, tuple(one[0] for one in turns), start)[1]
     buffer = jax.tree.map(lambda leaf: jnp.zeros((CHUNK, *leaf.shape), leaf.dtype), row)
     return jax.lax.fori_loop(0, length, body, (state, buffer))
 

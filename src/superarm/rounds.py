@@ -52,18 +52,24 @@ def play_round(
     policy: Policy,
     environment: Environment,
     world: Any,
-    keys: Keys,
     keep_events: bool,
     state: State,
+    keys: tuple[Array, ...],
     count: Array,
     origin: Array | int = 0,
 ) -> tuple[State, Trace]:
-    """One round: offer, select, respond, observe. The policy counts from `origin`, the world from 0."""
-    key_offer, key_respond, key_select, key_observe = round_keys(keys, count)
+    """Round `count`, with its keys: offer, select, respond, observe. The policy counts from `origin`."""
+    key_offer, key_respond, key_select, key_observe = keys
+    world = turned(environment, world, count)
     offer = environment.offer(world, key_offer)
     decision = policy.select(state, key_select, offer.contexts, count - origin, offer.mask)
     outcome = environment.respond(world, key_respond, offer, decision)
     return settle(policy, state, key_observe, decision, outcome, keep_events)
+
+
+def turned(environment: Environment, world: Any, count: Any) -> Any:
+    """Return the world of round `count`: what it is made of then, or the same in all rounds."""
+    return environment.turn(world, count) if hasattr(environment, "turn") else world
 
 
 def round_keys(keys: Keys, count: Array) -> tuple[Array, Array, Array, Array]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from superarm import checks
 from superarm.algebra import Policy
-from superarm.engine import Chances
+from superarm.program import Chances
 from superarm.propensity import takes_floor
 
 

@@ -16,7 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from superarm.algebra import Policy, decide
-from superarm.rounds import SimulationError, Trace, round_keys, settle
+from superarm.rounds import SimulationError, Trace, round_keys, settle, turned
 from superarm.types import Array, Choice, Decision, Environment, Offer, Outcome, State
 
 if TYPE_CHECKING:
@@ -35,12 +35,13 @@ def stepped_chunks(run: Run, state: State) -> tuple[Steps, float]:
 
     def one_round(state: State, count: int) -> tuple[State, Trace]:
         key_offer, key_respond, key_select, key_observe = round_keys(keys, jnp.int64(count))
-        offer = _offer(environment, world, key_offer) if native else environment.offer(world, key_offer)
+        now = turned(environment, world, count)
+        offer = _offer(environment, now, key_offer) if native else environment.offer(now, key_offer)
         key_explore, key_choose = jax.random.split(key_select)
         scores = _scores(policy, state, key_explore, offer.contexts, jnp.int64(count - run.origin))
         choice = choose(policy, key_choose, scores, offer.mask)
         decision = _decide(offer.contexts, scores, offer.mask, choice)
-        outcome = respond(environment, world, key_respond, offer, decision)
+        outcome = respond(environment, now, key_respond, offer, decision)
         return _settle_jitted(policy, state, key_observe, decision, _as_arrays(outcome), run.keep_events)
 
     def steps(state: State, start: int, length: int) -> tuple[State, Trace]:
@@ -61,12 +62,13 @@ def timed_chunks(run: Run, state: State) -> tuple[Steps, float]:
 
     def one_round(state: State, count: int, warm: bool) -> tuple[State, Trace]:
         key_offer, key_respond, key_select, key_observe = round_keys(keys, jnp.int64(count))
-        offer = jax.block_until_ready(_offer(environment, world, key_offer))
+        now = turned(environment, world, count)
+        offer = jax.block_until_ready(_offer(environment, now, key_offer))
         begun = time.perf_counter()
         decision = _select(policy, state, key_select, offer, jnp.int64(count - run.origin))
         jax.block_until_ready(decision)
         chosen = time.perf_counter()
-        outcome = jax.block_until_ready(_respond_jitted(environment, world, key_respond, offer, decision))
+        outcome = jax.block_until_ready(_respond_jitted(environment, now, key_respond, offer, decision))
         told = time.perf_counter()
         state, trace = _settle_jitted(policy, state, key_observe, decision, outcome, run.keep_events)
         state = jax.block_until_ready(run.learned(state, count + 1))

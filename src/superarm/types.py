@@ -333,7 +333,9 @@ class Chooser(Protocol):
 class Environment(Protocol):
     """A world to learn in. `native` worlds are traced by JAX; the others are stepped on the host.
 
-    The randomness of round t comes from the key alone, so every policy meets the same contexts and noise.
+    The randomness of round t comes from the key alone, so every policy meets the same contexts and noise. A
+    world whose rounds have an order has `turn(world, count)`, too, which returns what `offer` and `respond`
+    get as the world in round `count`.
     """
 
     @property

@@ -15,6 +15,7 @@ from superarm.environments.logistic import LogisticScores, logistic_scores
 from superarm.environments.longest_path import LongestPath, longest_path
 from superarm.environments.matrix_duels import MatrixDuels, matrix_duels
 from superarm.environments.scores import NonlinearScores, nonlinear_scores
+from superarm.environments.stream import Stream, stream
 
 __all__ = [
     "AlphaRegret",
@@ -33,6 +34,7 @@ __all__ = [
     "MatrixDuels",
     "NonlinearScores",
     "PairClicks",
+    "Stream",
     "alpha_regret",
     "answer_duels",
     "assortment_choices",
@@ -48,4 +50,5 @@ __all__ = [
     "longest_path",
     "matrix_duels",
     "nonlinear_scores",
+    "stream",
 ]

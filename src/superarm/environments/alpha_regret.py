@@ -79,4 +79,8 @@ def alpha_regret(environment: Environment, alpha: float) -> AlphaRegret:
     where = "alpha_regret"
     checks.has(where, "environment", environment, ("native", "spec", "check", "init", "offer", "respond"))
     leaf = checks.between(where, "alpha", checks.positive(where, "alpha", alpha), 0.0, 1.0)
+    if hasattr(environment, "turn"):
+        raise ValueError(
+            f"{where}: environment must not be one of given rounds, got {type(environment).__name__}"
+        )
     return AlphaRegret(environment=environment, alpha=leaf)

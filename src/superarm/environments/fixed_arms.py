@@ -76,4 +76,8 @@ def fixed_arms(environment: Environment) -> FixedArms:
     """
     where = "fixed_arms"
     checks.has(where, "environment", environment, ("native", "spec", "check", "init", "offer", "respond"))
+    if hasattr(environment, "turn"):
+        raise ValueError(
+            f"{where}: environment must not be one of given rounds, got {type(environment).__name__}"
+        )
     return FixedArms(environment=environment)

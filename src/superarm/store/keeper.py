@@ -13,8 +13,9 @@ import numpy as np
 from superarm import checks
 from superarm.arms import Offered
 from superarm.book import Book
-from superarm.core import PARTS, Happened, Taken
+from superarm.core import PARTS, Taken
 from superarm.errors import StoreError
+from superarm.program import Happened
 from superarm.selection import Pending, Selection
 from superarm.store.journal import Entry, Journal
 from superarm.store.snapshot import memo_arrays, memo_of, restored, snapshot

@@ -1,0 +1,267 @@
+"""What an agent calls a thousand times a second, compiled over flat lists of arrays.
+
+JAX flattens a policy and a state in Python, dataclass by dataclass, which takes longer than a small policy
+computes. Here both stay flat between calls, a decision comes back as one array, and policies that are built
+alike share what is compiled.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import lru_cache, partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from superarm.algebra import Policy, decide
+from superarm.explorers.floor import Floor
+from superarm.models.neural_beliefs import NeuralMemo
+from superarm.precision import FLOAT, double
+from superarm.propensity import Propensity, drawn_propensity, exact_propensity, is_exact
+from superarm.rounds import Keys, round_keys
+from superarm.serial import serial
+from superarm.types import Array, Decision, Event, State
+
+DRAWS = 0x64726177  # apart from the keys that `select` splits
+NDArray = np.ndarray[Any, Any]
+Leaves = list[Any]
+
+
+@dataclass(frozen=True)
+class Chances:
+    """How the chances of choices are found, and their floor.
+
+    Args:
+        floor: the least chance of an arm on offer; None for none.
+        draws: decisions to draw where chances are not exact; 0 to leave them unknown.
+        ranking: whether a slot of a set is a position.
+    """
+
+    floor: Any = None
+    draws: int = 0
+    ranking: bool = False
+
+
+@dataclass(frozen=True)
+class Decided:
+    """A decision: items (k,), mask (k,), features (k, d), scores (k,), and whether it is sound.
+
+    `memo` returns with the event; `chance` (k,) and `error` (k,) are None where they are not known.
+    """
+
+    items: NDArray
+    mask: NDArray
+    features: NDArray
+    scores: NDArray
+    healthy: bool
+    memo: Any
+    chance: NDArray | None = None
+    error: NDArray | None = None
+
+
+@dataclass(frozen=True)
+class Happened:
+    """What was observed: items (k,), features (k, d), feedback (k,), observed (k,) and the memo."""
+
+    items: NDArray
+    features: NDArray
+    feedback: NDArray
+    observed: NDArray
+    memo: Any = ()
+
+    def packed(self) -> NDArray:
+        """(k, 3 + d) all but the memo, in one array."""
+        count, dim = self.features.shape
+        found = np.empty((count, 3 + dim))
+        found[:, 0], found[:, 1], found[:, 2], found[:, 3:] = (
+            self.items,
+            self.feedback,
+            self.observed,
+            self.features,
+        )
+        return found
+
+
+class Program:
+    """The functions of a policy over the leaves of its states. Numbers of decisions choose the randomness."""
+
+    @double
+    def __init__(self, policy: Policy, like: State, keys: Keys) -> None:
+        """Take a policy, a state of its like, and the keys of all chance."""
+        leaves, structure = jax.tree.flatten(policy)
+        self.policy = policy
+        self._leaves = [jnp.asarray(leaf) for leaf in leaves]
+        self._keys = jnp.stack([jax.random.key_data(key) for key in jax.tree.leaves(keys)])
+        self._compiled = _compiled(structure, jax.tree.structure(like))
+
+    @double
+    def select(
+        self, state: Leaves, number: int, count: int, contexts: NDArray, mask: NDArray, chances: Chances
+    ) -> Decided:
+        """Choose in decision `number` of all, `count` of the policy's."""
+        numbers = np.array([number, count])
+        if not self.policy.native:
+            return self._on_host(state, numbers, contexts, mask)
+        function = self._compiled.select(chances.draws, chances.ranking)
+        packed, memo = function(self._leaves, state, self._keys, numbers, contexts, mask, chances.floor)
+        rows = np.asarray(packed)
+        items, used = rows[0].astype(np.int32), rows[1] > 0
+        features = contexts[items]
+        if not used.all():
+            features[~used] = 0.0
+        chance, error = (rows[4], rows[5]) if len(rows) > 4 else (None, None)
+        kept = jax.tree.unflatten(self._compiled.memo, [np.asarray(leaf) for leaf in memo]) if memo else ()
+        return Decided(items, used, features, rows[2], bool(rows[3, 0]), kept, chance, error)
+
+    def _on_host(self, state: Leaves, numbers: NDArray, contexts: NDArray, mask: NDArray) -> Decided:
+        """Choose with an oracle that runs on the host, between compiled parts."""
+        key_choose, scores, beliefs = self._compiled.scores(
+            self._leaves, state, self._keys, numbers, contexts
+        )
+        offered: Any = mask
+        choice = self.policy.chooser.choose(key_choose, scores, offered)
+        decision: Decision = _decide(jnp.asarray(contexts, FLOAT), scores, mask, choice)
+        if hasattr(beliefs, "memo"):
+            decision = replace(decision, memo=_memo(beliefs, decision.items, mask))
+        parts = jax.tree.map(np.asarray, decision)
+        return Decided(parts.items, parts.mask, parts.features, parts.scores, bool(parts.healthy), parts.memo)
+
+    @double
+    def observe(self, state: Leaves, number: int, happened: Happened) -> Leaves:
+        """Return the leaves after what came of decision `number`; those given are used up."""
+        packed, memo = happened.packed(), happened.memo
+        return self._compiled.observe(self._leaves, state, self._keys, np.int64(number), packed, memo)
+
+    @double
+    def learn(self, state: Leaves, number: int) -> Leaves:
+        """Return the leaves of a new fit, with the randomness of `number`."""
+        found = self._compiled.learn(self._leaves, state, self._keys, np.int64(number))
+        return jax.block_until_ready(found)
+
+
+@lru_cache(maxsize=256)
+def _compiled(policy: Any, state: Any) -> Compiled:
+    return Compiled(policy, state)
+
+
+class Compiled:
+    """The functions for one structure of policies and of states."""
+
+    def __init__(self, policy: Any, state: Any) -> None:
+        """Compile nothing yet."""
+        self._policy, self._state = (partial(jax.tree.unflatten, one) for one in (policy, state))
+        self._selects: dict[tuple[int, bool], Any] = {}
+        self.memo: Any = None  # the structure of a decision's, once one was made
+        self.scores = jax.jit(self._scores, compiler_options=serial())
+        self.observe = jax.jit(self._observe, donate_argnums=1, compiler_options=serial())
+        self.learn = jax.jit(self._learn)
+
+    def select(self, draws: int, ranking: bool) -> Any:
+        """The choice, with its chances found in one of the ways."""
+        name = (draws, ranking)
+        if name not in self._selects:
+            function = partial(self._select, draws, ranking)
+            self._selects[name] = jax.jit(function, compiler_options=serial())
+        return self._selects[name]
+
+    def _select(
+        self,
+        draws: int,
+        ranking: bool,
+        policy_leaves: Leaves,
+        state_leaves: Leaves,
+        keys: Array,
+        numbers: Array,
+        contexts: Array,
+        mask: Array,
+        floor: Array | None,
+    ) -> tuple[Array, Leaves]:
+        policy, state = self._policy(policy_leaves), self._state(state_leaves)
+        _, _, key, _ = round_keys(_keys(keys), numbers[0])
+        if floor is not None:
+            share = floor * jnp.sum(mask, dtype=FLOAT) / policy.chooser.size
+            policy = replace(policy, explorer=Floor(policy.explorer, jnp.minimum(share, 1.0)))
+        decision = policy.select(state, key, contexts, numbers[1], mask)
+        size = decision.items.shape
+        rows = [decision.items, decision.mask, decision.scores, jnp.broadcast_to(decision.healthy, size)]
+        found = self._chances(policy, state, key, contexts, numbers[1], mask, decision.items, draws, ranking)
+        if found is not None:
+            rows += [found.chance, found.error]
+        memo, self.memo = jax.tree.flatten(lean(decision.memo))
+        return jnp.stack([row.astype(FLOAT) for row in rows]), memo
+
+    def _chances(
+        self,
+        policy: Policy,
+        state: State,
+        key: Array,
+        contexts: Array,
+        count: Array,
+        mask: Array,
+        items: Array,
+        draws: int,
+        ranking: bool,
+    ) -> Propensity | None:
+        if is_exact(policy, ranking=ranking):
+            return exact_propensity(policy, state, contexts, count, mask, items)
+        if not draws:
+            return None
+        key = jax.random.fold_in(key, DRAWS)
+        return drawn_propensity(
+            policy, state, key, contexts, count, mask, items, draws=draws, ranking=ranking
+        )
+
+    def _scores(
+        self, policy_leaves: Leaves, state_leaves: Leaves, keys: Array, numbers: Array, contexts: Array
+    ) -> Any:
+        policy, state = self._policy(policy_leaves), self._state(state_leaves)
+        key_explore, key_choose = jax.random.split(round_keys(_keys(keys), numbers[0])[2])
+        beliefs = policy.model.beliefs(state, jnp.asarray(contexts, FLOAT), policy.width)
+        return key_choose, policy.explorer.scores(key_explore, beliefs, numbers[1]), beliefs
+
+    def _observe(
+        self,
+        policy_leaves: Leaves,
+        state_leaves: Leaves,
+        keys: Array,
+        number: Array,
+        packed: Array,
+        memo: Any,
+    ) -> Leaves:
+        policy, state = self._policy(policy_leaves), self._state(state_leaves)
+        event = Event(
+            items=packed[:, 0].astype(jnp.int32),
+            features=packed[:, 3:],
+            feedback=packed[:, 1],
+            observed=packed[:, 2] > 0,
+            memo=memo,
+        )
+        return jax.tree.leaves(policy.observe(state, round_keys(_keys(keys), number)[3], event))
+
+    def _learn(self, policy_leaves: Leaves, state_leaves: Leaves, keys: Array, number: Array) -> Leaves:
+        policy, state = self._policy(policy_leaves), self._state(state_leaves)
+        key = jax.random.fold_in(_keys(keys).learn, number)
+        return jax.tree.leaves(policy.learn(state, key))
+
+
+def _keys(data: Array) -> Keys:
+    return Keys(*jax.random.wrap_key_data(data))
+
+
+def lean(memo: Any) -> Any:
+    """The memo without what is only there to spare computing it again."""
+
+    def spare(one: Any) -> bool:
+        return isinstance(one, NeuralMemo)
+
+    return jax.tree.map(lambda one: () if spare(one) else one, memo, is_leaf=spare)
+
+
+_decide = jax.jit(decide)
+
+
+@jax.jit
+def _memo(beliefs: Any, items: Array, mask: Array) -> Any:
+    return lean(beliefs.memo(items, mask))
