@@ -5,8 +5,8 @@ from __future__ import annotations
 import threading
 import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -112,6 +112,7 @@ class Agent:
         self._idle = threading.Condition(self._lock)
         self._learner: threading.Thread | None = None
         self._stopped = ""  # why no more calls are taken
+        self._whole = _Whole(self)
         self._fitted = -1  # updates of the last fit that was begun aside
 
     @classmethod
@@ -176,7 +177,7 @@ class Agent:
                 selection, pending = self._chosen(core, offered)
                 if self._keeper is not None:
                     self._keeper.decided(selection, pending, offered)
-                with self._whole():
+                with self._whole:
                     book.arms.settle(offered)
                     book.decided(pending)
             self._after()
@@ -193,10 +194,10 @@ class Agent:
         selection = Selection(
             id=core.decisions,
             items=names,
-            features=one.features[one.mask],
-            scores=one.scores[one.mask],
-            propensities=None if one.chance is None else one.chance[one.mask],
-            errors=None if one.error is None else one.error[one.mask],
+            features=one.features[: one.used],
+            scores=one.scores[: one.used],
+            propensities=None if one.chance is None else one.chance[: one.used],
+            errors=None if one.error is None else one.error[: one.used],
         )
         seen = np.zeros(size, bool)
         return selection, Pending(names, one.items, one.features, seen, one.memo, self._clock(), epoch)
@@ -278,7 +279,7 @@ class Agent:
             return False
         if self._keeper is not None:
             self._keeper.told(number, values, new, self._clock())
-        with self._whole():
+        with self._whole:
             book.told(number, values, new)
         book.learn_if_due()
         self._after()
@@ -336,7 +337,7 @@ class Agent:
                     for one in events:
                         if self._keeper is not None:
                             self._keeper.given(core.decisions, one, self._clock())
-                        with self._whole():
+                        with self._whole:
                             book.given(one)
                         book.learn_if_due()
             self._after()
@@ -406,15 +407,6 @@ class Agent:
     def _together(self) -> AbstractContextManager[None]:
         return nullcontext() if self._keeper is None else self._keeper.together()
 
-    @contextmanager
-    def _whole(self) -> Iterator[None]:
-        """A change that must not be cut short: what is logged and what is known would part."""
-        try:
-            yield
-        except BaseException:
-            self._stopped = "a call was interrupted; open or load the agent again"
-            raise
-
     def _require_open(self) -> None:
         if self._stopped:
             raise StoreError(f"agent: {self._stopped}")
@@ -482,6 +474,20 @@ class Agent:
     ) -> None:
         """Close."""
         self.close()
+
+
+class _Whole:
+    """A change that must not be cut short: what is logged and what is known would part."""
+
+    def __init__(self, agent: Agent) -> None:
+        self.agent = agent
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: type[BaseException] | None, *_: Any) -> None:
+        if kind is not None:
+            self.agent._stopped = "a call was interrupted; open or load the agent again"
 
 
 def _store(store: str | Path | Store) -> Store:

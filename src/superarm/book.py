@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -58,17 +57,9 @@ class Book:
             )
         return self.core
 
-    @contextmanager
-    def tried(self, dim: int, *, keep: bool = True) -> Iterator[Core]:
+    def tried(self, dim: int, *, keep: bool = True) -> Tried:
         """Give the core; if the first call of all fails, or keeps nothing, it has not begun."""
-        before = self.core
-        try:
-            yield self.started(dim)
-        except BaseException:
-            self.core = before
-            raise
-        if not keep:
-            self.core = before
+        return Tried(self, dim, keep)
 
     def decided(self, pending: Pending) -> None:
         """Remember a decision; the oldest expire."""
@@ -121,3 +112,24 @@ class Book:
         while self.waiting and next(iter(self.waiting.values())).time < now - self.settings.max_age:
             self.waiting.popitem(last=False)
             self.expired += 1
+
+
+class Tried:
+    """A call that may be the first; see `Book.tried`. A class, since every decision passes through it."""
+
+    def __init__(self, book: Book, dim: int, keep: bool) -> None:
+        """Begin nothing yet."""
+        self.book, self.dim, self.keep, self.before = book, dim, keep, book.core
+
+    def __enter__(self) -> Core:
+        """Return the core."""
+        try:
+            return self.book.started(self.dim)
+        except BaseException:
+            self.book.core = self.before
+            raise
+
+    def __exit__(self, kind: type[BaseException] | None, *_: Any) -> None:
+        """Forget what was begun in vain."""
+        if kind is not None or not self.keep:
+            self.book.core = self.before

@@ -46,13 +46,16 @@ class Chances:
 
 @dataclass(frozen=True)
 class Decided:
-    """A decision: items (k,), mask (k,), features (k, d), scores (k,), and whether it is sound.
+    """A decision: items (k,), of which the first `used` are there, features (k, d) and scores (k,) of them.
 
-    `memo` returns with the event; `chance` (k,) and `error` (k,) are None where they are not known.
+    Attributes:
+        healthy: whether it is sound.
+        memo: what returns with the event.
+        chance, error: (k,) of the items; None where they are not known.
     """
 
     items: NDArray
-    mask: NDArray
+    used: int
     features: NDArray
     scores: NDArray
     healthy: bool
@@ -107,13 +110,10 @@ class Program:
         function = self._compiled.select(chances.draws, chances.ranking)
         packed, memo = function(self._leaves, state, self._keys, numbers, contexts, mask, chances.floor)
         rows = np.asarray(packed)
-        items, used = rows[0].astype(np.int32), rows[1] > 0
-        features = contexts[items]
-        if not used.all():
-            features[~used] = 0.0
-        chance, error = (rows[4], rows[5]) if len(rows) > 4 else (None, None)
+        chance, error = (rows[3], rows[4]) if len(rows) > 3 else (None, None)
         kept = jax.tree.unflatten(self._compiled.memo, [np.asarray(leaf) for leaf in memo]) if memo else ()
-        return Decided(items, used, features, rows[2], bool(rows[3, 0]), kept, chance, error)
+        items, used, features = _placed(rows[0].astype(np.int32), contexts)
+        return Decided(items, used, features, rows[1], rows[2].item(0) > 0, kept, chance, error)
 
     def _on_host(self, state: Leaves, numbers: NDArray, contexts: NDArray, mask: NDArray) -> Decided:
         """Choose with an oracle that runs on the host, between compiled parts."""
@@ -126,7 +126,7 @@ class Program:
         if hasattr(beliefs, "memo"):
             decision = replace(decision, memo=_memo(beliefs, decision.items, mask))
         parts = jax.tree.map(np.asarray, decision)
-        return Decided(parts.items, parts.mask, parts.features, parts.scores, bool(parts.healthy), parts.memo)
+        return Decided(*_placed(parts.items, contexts), parts.scores, bool(parts.healthy), parts.memo)
 
     @double
     def observe(self, state: Leaves, number: int, happened: Happened) -> Leaves:
@@ -185,7 +185,7 @@ class Compiled:
             policy = replace(policy, explorer=Floor(policy.explorer, jnp.minimum(share, 1.0)))
         decision = policy.select(state, key, contexts, numbers[1], mask)
         size = decision.items.shape
-        rows = [decision.items, decision.mask, decision.scores, jnp.broadcast_to(decision.healthy, size)]
+        rows = [decision.items, decision.scores, jnp.broadcast_to(decision.healthy, size)]
         found = self._chances(policy, state, key, contexts, numbers[1], mask, decision.items, draws, ranking)
         if found is not None:
             rows += [found.chance, found.error]
@@ -244,6 +244,15 @@ class Compiled:
         policy, state = self._policy(policy_leaves), self._state(state_leaves)
         key = jax.random.fold_in(_keys(keys).learn, number)
         return jax.tree.leaves(policy.learn(state, key))
+
+
+def _placed(items: NDArray, contexts: NDArray) -> tuple[NDArray, int, NDArray]:
+    """The items, how many of their slots are used, and their features (k, d), which are 0 in the others."""
+    used = sum(place >= 0 for place in items.tolist())
+    features = contexts[items]
+    if used < len(items):
+        features[used:] = 0.0
+    return items, used, features
 
 
 def _keys(data: Array) -> Keys:

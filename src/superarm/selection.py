@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from superarm import checks
-from superarm.frames import Id, bounded, id_of
+from superarm.frames import LARGEST, Id, bounded, id_of
 
 NDArray = np.ndarray[Any, Any]
 
@@ -76,6 +76,8 @@ def feedback_of(
     """(k,) feedback and (k,) where it is given: a number, one per item (None where unknown), or by id."""
     where = "update"
     ids = pending.ids
+    if type(feedback) is float and len(pending.items) == 1 and abs(feedback) <= LARGEST and allowed is None:
+        return np.array([feedback]), np.ones(1, bool)  # what it mostly is
     if isinstance(feedback, Mapping):
         by_id = {id_of(where, name): value for name, value in feedback.items()}
         if unknown := [name for name in by_id if name not in ids]:

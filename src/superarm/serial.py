@@ -1,7 +1,7 @@
 """Small programs on the CPU, where handing work to other threads costs more than it brings.
 
-XLA starts the steps of a program side by side where they do not wait for each other, and JAX hands programs to
-a thread of its own. A choice of LinUCB among 16 arms takes half the time in order, and less still at once.
+XLA starts the steps of a program side by side where they do not wait for each other, and JAX hands programs
+to a thread of its own. A choice of LinUCB among 16 arms takes half the time in order, and less still at once.
 """
 
 from __future__ import annotations

@@ -80,7 +80,7 @@ class Diagonal:
 
     def whiten(self, factor: DiagonalFactor, rows: Rows) -> DiagonalWhitened:
         """Return the rows with the precision."""
-        return DiagonalWhitened(cast(rows, FLOAT), factor.precision)
+        return DiagonalWhitened(cast(rows, factor.precision.dtype), factor.precision)
 
     def absorb(
         self, factor: DiagonalFactor, whitened: DiagonalWhitened, residual: Array

@@ -79,7 +79,7 @@ class Full:
 
     def whiten(self, factor: FullFactor, rows: Rows) -> FullWhitened:
         """Return rows (n, d) times S."""
-        return FullWhitened(flat(cast(rows, FLOAT)) @ factor.root)
+        return FullWhitened(flat(cast(rows, factor.root.dtype)) @ factor.root)
 
     def absorb(self, factor: FullFactor, whitened: FullWhitened, residual: Array) -> tuple[FullFactor, Array]:
         """Take in k whitened rows and residuals (k,), both over the noise; return factor and shift (d,)."""
