@@ -20,7 +20,17 @@ from pathlib import Path
 import superarm
 from superarm.experiments.machine import commit, cpu_model, versions
 
-SECTIONS = ("paths", "exact_width", "peers", "calvera_peer", "neural_log", "ensembles", "duels", "growth")
+SECTIONS = (
+    "paths",
+    "exact_width",
+    "peers",
+    "calvera_peer",
+    "neural_log",
+    "ensembles",
+    "duels",
+    "growth",
+    "catalogue",
+)
 HERE = Path(__file__).parent
 
 HEAD = """# Benchmarks

@@ -12,6 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+import jax
 import numpy as np
 import pandas as pd
 
@@ -23,6 +24,7 @@ from superarm.errors import StoreError
 from superarm.frames import Id
 from superarm.selection import Pending, Selection, feedback_of
 from superarm.settings import Settings
+from superarm.shortlist import one_by_one
 from superarm.store.keeper import Keeper, Store
 from superarm.store.snapshot import restored, snapshot
 from superarm.store.state_file import read_state, write_state
@@ -222,6 +224,40 @@ class Agent:
             placed = book.arms.placed(offered)
             with book.tried(offered.dim, keep=False) as core:
                 return placed.names(core.predict(placed.contexts, placed.mask).items)
+
+    def shortlist(self, contexts: Any, size: int) -> NDArray:
+        """Return the rows of the `size` best of a large catalogue, the best first, for `select` to decide.
+
+        Items are scored as the next decision will score them, in single precision: a million with 64 features
+        in a tenth of a second on one core. Nothing is recorded.
+
+        Args:
+            contexts: (n, d) features; as a float32 array of JAX nothing is copied.
+            size: how many; more than are chosen, so that rounding and masks leave enough.
+
+        >>> import numpy as np, superarm
+        >>> agent = superarm.Agent(superarm.lin_ucb())
+        >>> catalogue = np.random.default_rng(0).normal(size=(10_000, 8))
+        >>> rows = agent.shortlist(catalogue, 50)
+        >>> decision = agent.select(catalogue[rows], ids=rows)
+        >>> decision.item == rows[0]
+        True
+        """
+        where, book = "shortlist", self._book
+        if book.arms.fixed is not None or not one_by_one(book.policy.epochs(1)[0].policy.explorer):
+            must = "the policy must score items one by one, by their features alone"
+            raise ValueError(f"{where}: {must}, got {book.policy.name}")
+        features = contexts if isinstance(contexts, jax.Array) else np.asarray(contexts)
+        if features.ndim != 2 or features.dtype.kind not in "fiu" or not all(features.shape):
+            got = f"{features.dtype} {features.shape}"
+            raise ValueError(f"{where}: contexts must be an array (n, d) of numbers, got {got}")
+        count, dim = features.shape
+        if book.dim not in (None, dim):
+            raise ValueError(f"{where}: contexts must have {book.dim} features, as before, got {dim}")
+        most = checks.count(where, "size", size)
+        checks.between(where, "size", most, 1, count)
+        with self._lock, book.tried(dim, keep=False) as core:
+            return core.shortlist(features, most)
 
     def explain(self, decision: Selection) -> pd.DataFrame:
         """Return one row per chosen item: the score that it was chosen by, and what is believed of it now.

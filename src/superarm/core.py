@@ -19,7 +19,8 @@ from superarm.errors import NoChoiceError, StoreError
 from superarm.frames import bounded
 from superarm.precision import double
 from superarm.program import Chances, Decided, Happened, Leaves, Program
-from superarm.rounds import keys_of
+from superarm.rounds import keys_of, round_keys
+from superarm.shortlist import best_of
 from superarm.types import Spec, State
 
 ROOM = 1024  # observations to begin with, of a state that keeps all history
@@ -167,6 +168,13 @@ class Core:
                 f"{era.policy.name}: no sound choice: nothing feasible is on offer, or a score was not finite"
             )
         return decided
+
+    @double
+    def shortlist(self, features: Any, size: int) -> NDArray:
+        """(size,) rows of the best by the scores of the next decision."""
+        era = self.upcoming()
+        key = jax.random.split(round_keys(self.keys, jax.numpy.int64(self.decisions))[2])[0]
+        return best_of(era.policy, era.state, key, self.decisions - era.epoch.origin, features, size)
 
     def decided(self) -> int:
         """Count a decision, which may begin an epoch, and return its number."""

@@ -93,7 +93,9 @@ class Diagonal:
 
     def deviations(self, factor: DiagonalFactor, key: Array, num: int) -> Array:
         """(num, d) draws from the diagonal Gaussian around 0."""
-        normals = jax.random.normal(key, (num, factor.precision.shape[0]), FLOAT)
+        normals = jax.random.normal(key, (num, factor.precision.shape[0]), FLOAT).astype(
+            factor.precision.dtype
+        )
         return normals / jnp.sqrt(factor.precision)[None]
 
 

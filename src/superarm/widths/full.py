@@ -95,7 +95,7 @@ class Full:
 
     def deviations(self, factor: FullFactor, key: Array, num: int) -> Array:
         """(num, d) draws from N(0, Sigma)."""
-        normals = jax.random.normal(key, (num, factor.root.shape[0]), FLOAT)
+        normals = jax.random.normal(key, (num, factor.root.shape[0]), FLOAT).astype(factor.root.dtype)
         return (factor.root @ normals.T).T
 
 
