@@ -126,20 +126,23 @@ def _require_same(expected: Mapping[str, str], found: Mapping[str, str]) -> None
             raise EngineError(f"ray: every node must have {name} {version}, got {found.get(name)} on one")
 
 
-class Board:
-    """Rounds of each job that runs, told by the workers; it is an actor of its own."""
+def _board() -> Any:
+    """Start an actor with the rounds of each job that runs, as the workers tell them.
 
-    def __init__(self) -> None:
-        """Know of none."""
-        self.counts: dict[int, int] = {}
+    Its class is made here so that Ray sends it whole: its process would import all of superarm otherwise.
+    """
 
-    def tell(self, index: int, rounds: int) -> None:
-        """Take the rounds that a job has done so far, in place of what it told before."""
-        self.counts[index] = rounds
+    class Board:
+        def __init__(self) -> None:
+            self.counts: dict[int, int] = {}
 
-    def read(self) -> dict[int, int]:
-        """Return the rounds of all jobs."""
-        return self.counts
+        def tell(self, index: int, rounds: int) -> None:
+            self.counts[index] = rounds
+
+        def read(self) -> dict[int, int]:
+            return self.counts
+
+    return ray.remote(Board).options(num_cpus=0, max_restarts=-1).remote()
 
 
 class Watch:
@@ -151,7 +154,7 @@ class Watch:
     def __init__(self, most: int | None) -> None:
         """Start the board; `most` jobs may be in flight, None for some per core."""
         self.most = most
-        self.board = ray.remote(Board).options(num_cpus=0, max_restarts=-1).remote()
+        self.board = _board()
         self.counts: dict[int, int] = {}
         self.asked: Any = None
         self.looked = -math.inf
