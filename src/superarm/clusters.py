@@ -91,8 +91,8 @@ def _connect(where: str, address: str, workers: int | None) -> None:
         )
     except (OSError, RuntimeError, ValueError) as error:
         ray.shutdown()
-        reason = str(error).strip().partition("\n")[0]
-        raise EngineError(f"{where}: no Ray cluster answers at {address!r}: {reason}") from error
+        reason = " ".join(str(error).split())
+        raise EngineError(f"{where}: Ray at {address!r} cannot be used: {reason}") from error
     finally:
         if main:  # Ray sets its own, and a request to end would no longer be a Ctrl-C
             signal.signal(signal.SIGTERM, handler)
