@@ -22,9 +22,7 @@ from superarm.workers import SETTINGS, Done, Job, OnRounds, cache_settings
 
 REDOS = 10  # of a job whose worker is lost; one that ends every worker must not go on for ever
 POLL_SECONDS = 0.5  # how often the driver looks
-TELL_SECONDS = (
-    2.0  # how often a job tells its rounds at most: the board takes 1,400 messages a second (measured)
-)
+TELL_SECONDS = 2.0  # how often a job tells its rounds; the board takes 1,400 messages a second (measured)
 QUEUED = 2  # jobs in flight per core: a worker finds its next job waiting, and thousands are not sent at once
 DATA = ("SUPERARM_DATA", "SUPERARM_OPEN_BANDIT")  # folders, under the same names on every node
 
