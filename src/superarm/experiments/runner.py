@@ -155,7 +155,6 @@ def _run_cells(
     rounds = work.plan.rounds * len(todo)
     jobs = [(work.experiment.id, work.scale, cell.setting, cell.policy, cell.seed) for cell in todo]
     marks = work.fingerprints()
-    finished = 0
     tables: list[tuple[str, pd.DataFrame]] = []
     progress(0, rounds)
     try:
@@ -166,10 +165,10 @@ def _run_cells(
             origin = Origin({cell.setting: marks[cell.setting]}, (commit(),), compile_seconds)
             tables.append((f"{work.experiment.id}, {cell.policy}", rows[:0]))
             work.store.write(cell, rows, origin)
-            finished += 1
     except KeyboardInterrupt as error:
-        planned = len(work.cells())
-        raise Interrupted(planned - len(todo) + finished, planned) from error
+        # Counted on disk: the interrupt may have come between a cell and a count of it.
+        cells = work.cells()
+        raise Interrupted(len(work.store.finished(marks) & set(cells)), len(cells)) from error
     warn_of_refused_fits(tables)
 
 
