@@ -9,6 +9,7 @@ import os
 import signal
 import socket
 import threading
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
@@ -83,12 +84,13 @@ def _connect(where: str, address: str, workers: int | None) -> None:
     main = threading.current_thread() is threading.main_thread()
     handler = signal.getsignal(signal.SIGTERM)
     try:
-        ray.init(
-            address=address,
-            log_to_driver=False,
-            logging_level="ERROR",
-            **(own if address == "local" else {}),
-        )
+        with forks_allowed():
+            ray.init(
+                address=address,
+                log_to_driver=False,
+                logging_level="ERROR",
+                **(own if address == "local" else {}),
+            )
     except (OSError, RuntimeError, ValueError) as error:
         ray.shutdown()
         reason = " ".join(str(error).split())
@@ -96,6 +98,14 @@ def _connect(where: str, address: str, workers: int | None) -> None:
     finally:
         if main:  # Ray sets its own, and a request to end would no longer be a Ctrl-C
             signal.signal(signal.SIGTERM, handler)
+
+
+@contextmanager
+def forks_allowed() -> Iterator[None]:
+    """Silence JAX's warning of forks: Ray's become other programs at once, and touch nothing of JAX."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=r"os\.fork\(\) was called", category=RuntimeWarning)
+        yield
 
 
 def _require_answer(where: str, address: str) -> None:

@@ -41,6 +41,8 @@ def run_on_ray(
         jobs: its arguments.
         most: jobs at a time; None for as many as the cluster has cores, also when nodes come and go.
         progress: called with the rounds done so far by all jobs together; fewer again when work is lost.
+
+    When it is interrupted, the jobs in flight end with the connection, or by themselves where that goes on.
     """
     show = progress or _ignore
     watch = Watch(most)
@@ -68,8 +70,8 @@ def run_on_ray(
             watch.look()
             show(finished + watch.rounds(pending.values()))
     finally:
-        for ref in pending:
-            ray.cancel(ref, force=True)
+        # What runs ends with the connection. `ray.cancel` would race with a job that finishes, and end this
+        # process with it (a failed check of ray 2.60, forced or not).
         watch.end()
     if len(processors) > 1:
         words = ", ".join(sorted(processors))
