@@ -645,7 +645,7 @@ def test_a_parameter_that_is_not_named_keeps_the_values_of_the_experiment(tiny, 
     assert asked == [
         (
             {"radius": [0.1, 10.0], "noise": [3.0]},
-            {"rounds": 40, "seeds": 5, "workers": 1, "progress": True},
+            {"rounds": 40, "seeds": 5, "workers": 1, "progress": True, "engine": "local", "address": None},
         )
     ]
 

@@ -41,6 +41,11 @@ Ids = Annotated[
 Out = Annotated[Path, typer.Option("--out", help="The folder of all results.")]
 From = Annotated[Path, typer.Option("--from", help="The folder of all results.")]
 Workers = Annotated[int | None, typer.Option(min=0, help="Processes; one per core unless given, 0 for none.")]
+Engine = Annotated[str, typer.Option(help="local, or ray for a cluster, which needs superarm[ray].")]
+Address = Annotated[
+    str | None,
+    typer.Option(help="A running Ray cluster, such as 10.0.0.1:6379 or auto; else one is started here."),
+]
 Json = Annotated[bool, typer.Option("--json", help="One JSON object a line.")]
 Layout = Annotated[str, typer.Option(help="Of the log: wide, long, open-bandit or coba.")]
 LogOption = Annotated[Path | None, typer.Option("--log", metavar="LOG", help="Judge by a log instead.")]
@@ -152,6 +157,8 @@ def run_command(
     ] = None,
     out: Out = Path("results"),
     workers: Workers = None,
+    engine: Engine = "local",
+    address: Address = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Forget what was run before.")] = False,
     strict: Strict = False,
 ) -> None:
@@ -172,6 +179,7 @@ def run_command(
     if setting and len(chosen) > 1:
         raise ExperimentError(f"run: --setting needs one experiment, got {len(chosen)}")
     options = {"scale": scale, "seeds": seeds, "settings": setting, "workers": workers, "fresh": fresh}
+    options |= {"engine": engine, "address": address}
     summaries = []
     for one in chosen:
         summaries.append(_run_one(one.id, out=out, **options))
@@ -263,6 +271,8 @@ def tune_command(
     seeds: Annotated[int, typer.Option(min=1, help="Seeds 1000, 1001, ...; no experiment reports them.")] = 5,
     out: Annotated[Path, typer.Option("--out", help="The folder of all tunings.")] = Path("tuning"),
     workers: Workers = None,
+    engine: Engine = "local",
+    address: Address = None,
     as_json: Json = False,
 ) -> None:
     """Find the best hyperparameters of a policy on a grid; parameters that are not named keep their values.
@@ -291,6 +301,8 @@ def tune_command(
         seeds=seeds,
         out=out,
         workers=workers,
+        engine=engine,
+        address=address,
         progress=True,
     )
     if as_json:

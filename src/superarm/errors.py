@@ -5,6 +5,7 @@ ValueError, TypeError            an argument that does not fit; nothing was chan
 RuntimeError
     NoChoiceError                no sound choice among what is on offer
     StoreError                   a file that cannot be used, or written
+    EngineError                  a cluster that is not there, or lost work too often
 LookupError
     UnknownDecisionError         an update of a decision that was never made
 SimulationError                  a run that could not go on (`superarm.simulate`)
@@ -27,3 +28,7 @@ class StoreError(RuntimeError):
 
 class UnknownDecisionError(LookupError):
     """Feedback names a decision that was never made."""
+
+
+class EngineError(RuntimeError):
+    """The ray engine is not installed, its cluster does not answer or has other versions, or lost a job."""

@@ -13,12 +13,13 @@ from rich.console import Console
 
 from superarm import checks
 from superarm.algebra import Policy
+from superarm.clusters import check_engine, connected, run_jobs
 from superarm.progress import progress_of
 from superarm.result import Result
 from superarm.rollout import run_seed, warn_of_refused_fits
 from superarm.rounds import SimulationError
 from superarm.types import Environment
-from superarm.workers import OnRounds, run_jobs
+from superarm.workers import OnRounds
 
 __all__ = ["SimulationError", "compare", "run_seed", "simulate"]
 
@@ -62,6 +63,8 @@ def compare(
     rounds: int,
     seeds: int | Sequence[int] = 10,
     workers: int | None = None,
+    engine: str = "local",
+    address: str | None = None,
     record_every: int = 1,
     keep_items: bool = True,
     progress: bool | None = None,
@@ -75,6 +78,8 @@ def compare(
         seeds: how many (0, 1, ...), or which.
         workers: single-threaded processes; None for one per core. The results do not depend on it, except
             for 0, which runs in this process with its own thread settings.
+        engine: "local", or "ray" for a cluster: the same results from many machines (`superarm[ray]`).
+        address: of a running Ray cluster; None for a Ray that is started here, and ended.
         record_every: rounds per row of the table; quantities are summed over them.
         keep_items: keep the chosen items, as a column of arrays (only with record_every=1).
         progress: show a bar; by default when the output is a terminal.
@@ -96,6 +101,7 @@ def compare(
     checks.count(where, "rounds", rounds)
     checks.count(where, "record_every", record_every)
     checks.has(where, "environment", environment, ("native", "spec", "check", "init", "offer", "respond"))
+    check_engine(where, engine, address=address, workers=workers)
     chosen = _seeds(where, seeds)
     environment.check()
     for policy in policies.values():
@@ -110,8 +116,13 @@ def compare(
     ]
     console, total = Console(stderr=True), rounds * len(jobs)
     shown = console.is_terminal if progress is None else progress
-    with progress_of("simulate", console) if shown else nullcontext(_silent) as advance:
-        done = run_jobs(_run_job, jobs, workers=workers, progress=lambda rounds: advance(rounds, total))
+    with (
+        connected(where, engine, address=address, workers=workers),
+        progress_of("simulate", console) if shown else nullcontext(_silent) as advance,
+    ):
+        done = run_jobs(
+            _run_job, jobs, workers=workers, progress=lambda rounds: advance(rounds, total), engine=engine
+        )
         frames = dict(done)
     warn_of_refused_fits((labels[index], frame) for index, frame in frames.items())
     return Result.of([(labels[index], frames[index]) for index in range(len(jobs))])

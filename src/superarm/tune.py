@@ -23,10 +23,10 @@ from rich.console import Console
 from superarm import checks
 from superarm.algebra import Policy
 from superarm.batches import Batch, Total, can_join, differing, room, run_batch
+from superarm.clusters import check_engine, connected, run_jobs
 from superarm.progress import progress_of
 from superarm.rounds import SimulationError
 from superarm.types import Environment
-from superarm.workers import run_jobs
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -156,6 +156,8 @@ def tune(
     rounds: int,
     seeds: int | Sequence[int] = 5,
     workers: int | None = None,
+    engine: str = "local",
+    address: str | None = None,
     batch: int | None = None,
     progress: bool | None = None,
 ) -> Tuning:
@@ -175,6 +177,8 @@ def tune(
             those of `simulate`, `compare` and the experiments are 0, 1, ...
         workers: single-threaded processes; None for one per core, 0 to run in this process. Their number
             changes no result.
+        engine: "local", or "ray" for a cluster: the same results from many machines (`superarm[ray]`).
+        address: of a running Ray cluster; None for a Ray that is started here, and ended.
         batch: points of a seed to run at once; None to choose by the size of a state, 1 for one after
             another. A policy or an environment that needs the host always runs alone.
         progress: show a bar; by default when the output is a terminal.
@@ -203,6 +207,7 @@ def tune(
         raise TypeError(f"{where}: {must}, got {type(environment).__name__}, which tells logged rewards only")
     if batch is not None:
         checks.count(where, "batch", batch)
+    check_engine(where, engine, address=address, workers=workers)
     chosen = _seeds(where, seeds)
     environment.check()
     points = _product(values)
@@ -213,7 +218,8 @@ def tune(
         most = room(policies[0], environment, rounds) if batch is None else batch
     empty = Batch(policies=(), count=0, axes=(), environment=environment, rounds=rounds, seed=0)
     jobs = [replace(job, seed=seed) for seed in chosen for job in _jobs(policies, most, empty)]
-    totals = _run(jobs, workers, progress)
+    with connected(where, engine, address=address, workers=workers):
+        totals = _run(jobs, workers, progress, engine)
     rows = [
         point | {"seed": seed} | asdict(totals[number * len(points) + index])
         for index, point in enumerate(points)
@@ -317,11 +323,14 @@ def _jobs(policies: list[Policy], most: int, empty: Batch) -> list[Batch]:
     return [replace(empty, policies=part, count=count, axes=axes) for part, count in filled]
 
 
-def _run(jobs: list[Batch], workers: int | None, progress: bool | None) -> list[Total]:
+def _run(jobs: list[Batch], workers: int | None, progress: bool | None, engine: str) -> list[Total]:
     console, rounds = Console(stderr=True), sum(job.rounds * job.count for job in jobs)
     shown = console.is_terminal if progress is None else progress
     with progress_of("tune", console) if shown else nullcontext(_silent) as advance:
-        done = dict(run_jobs(run_batch, jobs, workers=workers, progress=lambda done: advance(done, rounds)))
+        found = run_jobs(
+            run_batch, jobs, workers=workers, progress=lambda done: advance(done, rounds), engine=engine
+        )
+        done = dict(found)
     return [total for index in range(len(jobs)) for total in done[index]]
 
 

@@ -86,7 +86,7 @@ def _run_in_processes(
     executor = get_reusable_executor(
         max_workers=max(1, min(workers, len(jobs))),
         timeout=60,
-        env=SETTINGS | _cache_settings(),
+        env=SETTINGS | cache_settings(),
         initializer=_ignore_interrupts,
     )
     counts = np.memmap(board, np.int64, mode="r")
@@ -115,7 +115,7 @@ def _work(function: Callable[[Job, OnRounds], Done], job: Job, board: str, index
     return function(job, on_rounds)
 
 
-def _cache_settings() -> dict[str, str]:
+def cache_settings() -> dict[str, str]:
     """Compiled code is shared by the workers and kept between runs, unless the user set it otherwise."""
     home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     return {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -11,6 +12,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from superarm.clusters import check_engine, connected, run_jobs
+from superarm.errors import EngineError
 from superarm.experiments.claims import MissingRuns, judge
 from superarm.experiments.experiment import Experiment, ExperimentError, Plan
 from superarm.experiments.machine import commit, cpu_model, versions
@@ -21,7 +24,7 @@ from superarm.experiments.summary import SUMMARY_SCHEMA, Final, SettingSummary, 
 from superarm.report.curves import draw, save
 from superarm.rollout import warn_of_refused_fits
 from superarm.simulate import SimulationError, run_seed
-from superarm.workers import OnRounds, run_jobs
+from superarm.workers import OnRounds
 
 # (id, scale, setting, policy, seed): a worker rebuilds everything from these.
 Job = tuple[str, str, str, str, int]
@@ -80,6 +83,8 @@ def run(
     settings: Sequence[str] | None = None,
     out: str | Path = "results",
     workers: int | None = None,
+    engine: str = "local",
+    address: str | None = None,
     fresh: bool = False,
     progress: Progress | None = None,
 ) -> Summary:
@@ -93,6 +98,8 @@ def run(
             what is missing stay open.
         out: the folder of all results.
         workers: processes; None for one per core, 0 to run in this process.
+        engine: "local", or "ray" for a cluster: the same numbers from many machines (`superarm[ray]`).
+        address: of a running Ray cluster; None for a Ray that is started here, and ended.
         fresh: forget what is on disk.
         progress: called with the rounds done and the rounds to do, of those that are left.
 
@@ -100,14 +107,28 @@ def run(
         ExperimentError: what the caller can put right; no work is lost.
         Interrupted: on Ctrl-C; finished seeds are kept.
     """
+    require_engine("run", engine, address=address, workers=workers)
     work = _work(name, scale, seeds, Path(out), settings)
     with work.store.opened():
-        if fresh:
-            work.store.clear()
-        done = work.store.finished(work.fingerprints())
+        done = set() if fresh else work.store.finished(work.fingerprints())
         todo = [cell for cell in work.cells() if cell not in done]
-        _run_cells(work, todo, workers, progress or _silent)
+        needed = connected("run", engine, address=address, workers=workers) if todo else nullcontext()
+        try:
+            with needed:
+                if fresh:  # not before a cluster has answered
+                    work.store.clear()
+                _run_cells(work, todo, workers, progress or _silent, engine)
+        except EngineError as error:
+            raise ExperimentError(str(error)) from error
         return _finish(work)
+
+
+def require_engine(where: str, engine: str, *, address: str | None, workers: int | None) -> None:
+    """Raise an ExperimentError if the engine cannot be used."""
+    try:
+        check_engine(where, engine, address=address, workers=workers)
+    except (EngineError, ValueError) as error:
+        raise ExperimentError(str(error)) from error
 
 
 def _work(name: str, scale: str, seeds: int | None, out: Path, settings: Sequence[str] | None = None) -> Work:
@@ -126,27 +147,28 @@ def _silent(done: int, rounds: int) -> None:
     """Report to nobody."""
 
 
-def _run_cells(work: Work, todo: list[Cell], workers: int | None, progress: Progress) -> None:
+def _run_cells(
+    work: Work, todo: list[Cell], workers: int | None, progress: Progress, engine: str = "local"
+) -> None:
     """Run what is left, and keep each run as it finishes."""
     _prepare(work, todo)
     rounds = work.plan.rounds * len(todo)
     jobs = [(work.experiment.id, work.scale, cell.setting, cell.policy, cell.seed) for cell in todo]
     marks = work.fingerprints()
-    finished = 0
     tables: list[tuple[str, pd.DataFrame]] = []
     progress(0, rounds)
     try:
         for index, (rows, compile_seconds) in run_jobs(
-            run_cell, jobs, workers=workers, progress=lambda done: progress(done, rounds)
+            run_cell, jobs, workers=workers, progress=lambda done: progress(done, rounds), engine=engine
         ):
             cell = todo[index]
             origin = Origin({cell.setting: marks[cell.setting]}, (commit(),), compile_seconds)
             tables.append((f"{work.experiment.id}, {cell.policy}", rows[:0]))
             work.store.write(cell, rows, origin)
-            finished += 1
     except KeyboardInterrupt as error:
-        planned = len(work.cells())
-        raise Interrupted(planned - len(todo) + finished, planned) from error
+        # Counted on disk: the interrupt may have come between a cell and a count of it.
+        cells = work.cells()
+        raise Interrupted(len(work.store.finished(marks) & set(cells)), len(cells)) from error
     warn_of_refused_fits(tables)
 
 

@@ -9,8 +9,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from superarm.errors import EngineError
 from superarm.experiments.experiment import ExperimentError, Tunable
 from superarm.experiments.registry import lookup, plan_of
+from superarm.experiments.runner import require_engine
 from superarm.simulate import SimulationError
 from superarm.tune import GridError, Tuning, tune, words
 
@@ -27,6 +29,8 @@ def tune_policy(
     seeds: int = 5,
     out: Path,
     workers: int | None = None,
+    engine: str = "local",
+    address: str | None = None,
     progress: bool | None = None,
 ) -> tuple[Tuning, Path]:
     """Tune a policy of an experiment on its first setting, and write the results to out/name/label.
@@ -40,11 +44,14 @@ def tune_policy(
         seeds: how many, from `TUNING_SEEDS` on.
         out: the folder of all tunings; nothing is written before all runs are finished.
         workers: processes; None for one per core, 0 to run in this process.
+        engine: "local" or "ray".
+        address: of a running Ray cluster; None for a Ray that is started here, and ended.
         progress: show how far it is.
 
     Raises:
         ExperimentError: what the caller can put right.
     """
+    require_engine(WHERE, engine, address=address, workers=workers)
     plan = plan_of(name, scale, where=WHERE)
     tunable = _tunable(name, label)
     chosen = dict(tunable.grid) | _known(name, label, tunable, grid)
@@ -66,9 +73,11 @@ def tune_policy(
             rounds=rounds or plan.rounds,
             seeds=seeds,
             workers=workers,
+            engine=engine,
+            address=address,
             progress=progress,
         )
-    except (GridError, SimulationError) as error:
+    except (EngineError, GridError, SimulationError) as error:
         raise ExperimentError(str(error)) from error
     tuning.save(folder)
     return tuning, folder
