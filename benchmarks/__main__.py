@@ -21,15 +21,15 @@ import superarm
 from superarm.experiments.machine import commit, cpu_model, versions
 
 SECTIONS = (
+    "peers",
     "paths",
     "exact_width",
-    "peers",
     "calvera_peer",
     "neural_log",
     "ensembles",
     "duels",
-    "growth",
     "catalogue",
+    "growth",
 )
 HERE = Path(__file__).parent
 
