@@ -137,6 +137,7 @@ def test_a_removed_node_s_jobs_are_done_again_elsewhere(joined, cluster, local, 
     assert told[-1] == max(told) == 4 * ROUNDS
 
 
+@pytest.mark.full
 def test_a_job_that_ends_every_worker_is_given_up(joined, monkeypatch):
     monkeypatch.setattr(ray_jobs, "REDOS", 1)
     message = r"^ray: job 0 was lost with its worker 2 times, or its cluster was \(WorkerCrashedError\)$"
@@ -178,6 +179,7 @@ def rows(folder):
     return pd.read_parquet(folder / EXPERIMENT / "smoke/rounds.parquet").drop(columns="seconds")
 
 
+@pytest.mark.full
 def test_an_experiment_interrupted_on_a_cluster_goes_on_with_the_local_numbers(parted, cluster, tmp_path):
     options = {"scale": "smoke", "seeds": 4, "engine": "ray", "address": cluster.address}
 
@@ -199,6 +201,7 @@ def test_an_experiment_interrupted_on_a_cluster_goes_on_with_the_local_numbers(p
     pd.testing.assert_frame_equal(rows(tmp_path / "ray"), rows(tmp_path / "local"), check_exact=True)
 
 
+@pytest.mark.full
 def test_what_runs_ends_with_an_interrupt(parted, cluster, tmp_path):
     def sleeps(job, on_rounds):
         (tmp_path / str(os.getpid())).touch()
