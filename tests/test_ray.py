@@ -18,6 +18,7 @@ from typer.testing import CliRunner
 import superarm
 from superarm import clusters, ray_jobs, workers
 from superarm.cli import app
+from superarm.compile_cache import cache_settings
 from superarm.environments import longest_path
 from superarm.errors import EngineError
 from superarm.experiments import ExperimentError, runner
@@ -157,7 +158,7 @@ def test_workers_have_the_local_settings_and_where_data_is(joined, monkeypatch, 
     monkeypatch.setenv("SUPERARM_DATA", "data")
     monkeypatch.chdir(tmp_path)
     ((_, found),) = run_all(lambda job, on_rounds: dict(os.environ), [0])
-    expected = workers.SETTINGS | workers.cache_settings() | {"SUPERARM_DATA": str(tmp_path / "data")}
+    expected = workers.SETTINGS | cache_settings() | {"SUPERARM_DATA": str(tmp_path / "data")}
     assert expected.items() <= found.items()
 
 

@@ -1,10 +1,14 @@
 """superarm: contextual bandits whose action is one arm, a set of arms, or a duel."""
 
-from superarm import anytime, bounds, config, design, environments, errors, evaluate, ntk, rewards, types
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from superarm import anytime, bounds, config, design, environments, errors, ntk, rewards, types
 from superarm.agent import Agent
 from superarm.algebra import Policy
 from superarm.choosers import oracles
 from superarm.choosers.oracles import top_k
+from superarm.compile_cache import keep_compiled
 from superarm.compose import policy
 from superarm.models import glm, network, neural, perceptron
 from superarm.policies import (
@@ -73,6 +77,9 @@ from superarm.tune import tune
 from superarm.types import Choice, Decision, Event, Spec, State
 from superarm.widths import bernstein, lemma1_radius, lemma7_radius, optimistic_draws, tail_bound
 
+if TYPE_CHECKING:
+    from superarm import evaluate
+
 __all__ = [
     "Agent",
     "Choice",
@@ -115,6 +122,7 @@ __all__ = [
     "glm_fpl",
     "glm_tsl",
     "glm_ucb",
+    "keep_compiled",
     "lemma1_radius",
     "lemma7_radius",
     "lin_es",
@@ -167,3 +175,10 @@ __all__ = [
     "vacdb",
     "warm_up",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Import what takes long when it is first asked for."""
+    if name == "evaluate":
+        return importlib.import_module("superarm.evaluate")
+    raise AttributeError(f"module 'superarm' has no attribute {name!r}")

@@ -10,11 +10,10 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import numpy as np
-import pandas as pd
 
 from superarm import checks, engine
 from superarm.arms import Offered
@@ -28,6 +27,9 @@ from superarm.shortlist import one_by_one
 from superarm.store.keeper import Keeper, Store
 from superarm.store.snapshot import restored, snapshot
 from superarm.store.state_file import read_state, write_state
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 NDArray = np.ndarray[Any, Any]
 
@@ -281,6 +283,8 @@ class Agent:
             rows[index] = decision.features
             mean, width = (one[index] for one in engine.beliefs(book.core.policy, book.core.state, rows))
             columns = {"item": list(decision.items), "score": decision.scores, "mean": mean, "width": width}
+            import pandas as pd  # a third of a second, for those who look
+
             return pd.DataFrame(columns | {"bonus": decision.scores - mean})
 
     # Learning

@@ -16,7 +16,6 @@ import math
 from typing import Any
 
 import numpy as np
-from scipy.spatial.distance import cdist
 
 from superarm import checks
 
@@ -48,6 +47,8 @@ def ntk_matrix(contexts: Any, depth: int) -> NDArray:
 
     Jacot, Gabriel & Hongler (2018), Neural Tangent Kernel, NeurIPS.
     """
+    from scipy.spatial.distance import cdist
+
     where = "ntk_matrix"
     contexts = checks.matrix(where, "contexts", contexts, (None, None))
     depth = checks.count(where, "depth", depth, low=2)

@@ -16,9 +16,10 @@ from typing import Any
 
 import ray
 
+from superarm.compile_cache import cache_settings
 from superarm.errors import EngineError
 from superarm.experiments.machine import cpu_model, versions
-from superarm.workers import SETTINGS, Done, Job, OnRounds, cache_settings
+from superarm.workers import SETTINGS, Done, Job, OnRounds
 
 REDOS = 10  # of a job whose worker is lost; one that ends every worker must not go on for ever
 POLL_SECONDS = 0.5  # how often the driver looks

@@ -6,9 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import pandas as pd
-
 if TYPE_CHECKING:
+    import pandas as pd
     from matplotlib.figure import Figure
 
 
@@ -27,6 +26,8 @@ class Result:
     @classmethod
     def of(cls, runs: Sequence[tuple[str, pd.DataFrame]]) -> Result:
         """Join the tables of (label, run)."""
+        import pandas as pd
+
         table = pd.concat([frame.assign(policy=label) for label, frame in runs], ignore_index=True)
         first = ["policy", "seed", "round"]
         table = table[first + [name for name in table.columns if name not in first]]

@@ -11,12 +11,11 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-import pandas as pd
 
 from superarm.algebra import Policy
 from superarm.precision import double
@@ -25,6 +24,9 @@ from superarm.serial import serial
 from superarm.stepped import stepped_chunks, timed_chunks
 from superarm.types import Array, Environment, Event, Spec, State
 from superarm.workers import OnRounds
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 CHUNK = 256  # rounds per compiled call at most: dispatch is lost in it
 PACE = 0.1  # seconds per call to aim at, so that progress moves
@@ -334,4 +336,6 @@ def _table(
     columns |= {name: np.add.reduceat(values, starts) for name, values in spent.items()}
     if keep_items:
         columns["items"] = [row[row >= 0] for trace in traces for row in trace.items]
+    import pandas as pd
+
     return pd.DataFrame(columns)

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 from rich.console import Console
 
 from superarm import checks
@@ -20,6 +19,9 @@ from superarm.rollout import run_seed, warn_of_refused_fits
 from superarm.rounds import SimulationError
 from superarm.types import Environment
 from superarm.workers import OnRounds
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 __all__ = ["SimulationError", "compare", "run_seed", "simulate"]
 

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 
 import jax
 import numpy as np
-import pandas as pd
 from rich.console import Console
 
 from superarm import checks
@@ -29,6 +28,7 @@ from superarm.rounds import SimulationError
 from superarm.types import Environment
 
 if TYPE_CHECKING:
+    import pandas as pd
     from matplotlib.figure import Figure
 
 TUNING_SEEDS = 1000  # the first seed to tune on: experiments report 0, 1, ..., which must stay untouched
@@ -94,6 +94,8 @@ class Tuning:
                     "refused_fits": int(runs["refused_fits"].sum()),
                 }
             )
+        import pandas as pd
+
         return pd.DataFrame(rows)
 
     def plot(self, path: str | Path | None = None) -> Figure:
@@ -225,6 +227,8 @@ def tune(
         for index, point in enumerate(points)
         for number, seed in enumerate(chosen)
     ]
+    import pandas as pd
+
     tuning = Tuning(table=pd.DataFrame(rows), grid=values, rounds=rounds, build=build)
     _say_failures(where, tuning.means(), points)
     return tuning

@@ -16,6 +16,8 @@ from typing import TypeVar
 
 import numpy as np
 
+from superarm.compile_cache import cache_settings
+
 Job = TypeVar("Job")
 Done = TypeVar("Done")
 OnRounds = Callable[[int], None]
@@ -113,17 +115,6 @@ def _work(function: Callable[[Job, OnRounds], Done], job: Job, board: str, index
         counts[index] += rounds
 
     return function(job, on_rounds)
-
-
-def cache_settings() -> dict[str, str]:
-    """Compiled code is shared by the workers and kept between runs, unless the user set it otherwise."""
-    home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return {
-        "JAX_COMPILATION_CACHE_DIR": os.environ.get(
-            "JAX_COMPILATION_CACHE_DIR", str(home / "superarm" / "compiled")
-        ),
-        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0.5",
-    }
 
 
 def _ignore_interrupts() -> None:

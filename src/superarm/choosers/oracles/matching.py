@@ -6,9 +6,6 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import maximum_bipartite_matching
 
 from superarm import checks
 from superarm.choosers.oracles.arguments import below, edge_list, one_per_arm
@@ -95,12 +92,17 @@ def matching(edges: Any, num_left: int, num_right: int, *, perfect: bool = False
 
 def _largest(pairs: NDArray, num_left: int, num_right: int) -> int:
     """The edges of the largest matching."""
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import maximum_bipartite_matching
+
     graph = csr_array((np.ones(len(pairs)), (pairs[:, 0], pairs[:, 1])), shape=(num_left, num_right))
     return int(np.sum(maximum_bipartite_matching(graph) >= 0))
 
 
 def _assigned(value: NDArray, perfect: bool) -> tuple[NDArray, NDArray] | None:
     """The rows and columns of the best assignment; -inf in value (num_left, num_right) is no edge."""
+    from scipy.optimize import linear_sum_assignment  # half a second, for those who match
+
     if perfect:
         try:
             return linear_sum_assignment(value, maximize=True)

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy import optimize
 
 from superarm import checks
 from superarm.choosers.oracles.arguments import one_per_arm
@@ -127,6 +126,8 @@ def _best(
     if not scores.size:
         return np.zeros(0, np.int64) if np.all(low <= 0) and np.all(high >= 0) else None
     options: Any = {"mip_rel_gap": 0.0} | ({} if time_limit is None else {"time_limit": time_limit})
+    from scipy import optimize  # half a second, for those who solve programs
+
     solution = optimize.milp(
         -scores * (SCALE / (np.abs(scores).max() or 1.0)),
         integrality=np.ones(scores.size, np.int64),

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import connected_components, minimum_spanning_tree
 
 from superarm import checks
 from superarm.choosers.oracles.arguments import below, edge_list, one_per_arm
 from superarm.choosers.oracles.host import NDArray, searched
 from superarm.types import Array, Choice, pytree, static
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 
 @pytree
@@ -55,6 +56,8 @@ class SpanningTree:
         # SciPy adds up the weights of parallel edges: keep the first, which is the best.
         _, first = np.unique(pairs @ np.array([self.num_nodes, 1]), return_index=True)
         graph = _graph(pairs[first], first + 1.0, self.num_nodes)
+        from scipy.sparse.csgraph import minimum_spanning_tree
+
         ranks = minimum_spanning_tree(graph).data.astype(np.int64) - 1
         return ranked[np.sort(ranks)] if len(ranks) == self.size else None
 
@@ -85,6 +88,8 @@ def spanning_tree(edges: Any, num_nodes: int) -> SpanningTree:
     loops = np.flatnonzero(pairs[:, 0] == pairs[:, 1])
     if loops.size:
         raise ValueError(f"{where}: edges must join two different nodes, got {pairs[loops[0], 0]} twice")
+    from scipy.sparse.csgraph import connected_components
+
     parts = connected_components(_graph(pairs, np.ones(len(pairs)), num_nodes), directed=False)[0]
     if parts > 1:
         raise ValueError(f"{where}: edges must join all {num_nodes} nodes, got {parts} separate parts")
@@ -93,4 +98,6 @@ def spanning_tree(edges: Any, num_nodes: int) -> SpanningTree:
 
 
 def _graph(pairs: NDArray, weights: NDArray, num_nodes: int) -> csr_array:
+    from scipy.sparse import csr_array
+
     return csr_array((weights, (pairs[:, 0], pairs[:, 1])), shape=(num_nodes, num_nodes))

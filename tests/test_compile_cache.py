@@ -1,0 +1,59 @@
+"""Compiled code is kept by version and processor, and used by the next process."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from importlib import metadata
+
+import pytest
+
+from superarm import compile_cache
+
+CODE = """
+import sys
+import numpy as np, superarm
+superarm.low_latency()
+print(superarm.keep_compiled(sys.argv[1]))
+agent = superarm.Agent(superarm.lin_ucb())
+agent.update(agent.select(np.eye(3)), 1.0)
+"""
+
+
+def test_the_next_process_compiles_nothing(tmp_path):
+    def files():
+        # Beside the programs lie files that say when each was used.
+        return {path.name for path in tmp_path.rglob("*") if not path.name.endswith("-atime")}
+
+    def decide():
+        command = [sys.executable, "-c", CODE, str(tmp_path)]
+        done = subprocess.run(command, capture_output=True, text=True, check=True)  # noqa: S603
+        assert done.stdout.strip() == str(tmp_path)
+
+    decide()
+    kept = files()
+    assert kept
+    decide()
+    assert files() == kept
+
+
+def test_the_folder_is_the_user_s_or_one_per_version_and_processor(monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.delenv("JAX_COMPILATION_CACHE_DIR", raising=False)
+    folder = compile_cache.cache_folder()
+    assert folder.parent == tmp_path / "superarm" / "compiled"
+    assert metadata.version("jaxlib") in folder.name
+    monkeypatch.setattr(compile_cache, "_processor", lambda: "another")
+    assert compile_cache.cache_folder() != folder
+    monkeypatch.setenv("JAX_COMPILATION_CACHE_DIR", str(tmp_path / "mine"))
+    assert compile_cache.cache_folder() == tmp_path / "mine"
+    assert compile_cache.cache_settings()["JAX_COMPILATION_CACHE_DIR"] == str(tmp_path / "mine")
+
+
+@pytest.mark.parametrize("told", ["flags : avx2", "Features : asimd"])
+def test_processors_that_can_do_other_things_have_other_words(monkeypatch, told):
+    words = set()
+    for text in (told, told + " more"):
+        monkeypatch.setattr(compile_cache.Path, "read_text", lambda *_, text=text, **__: text)
+        words.add(compile_cache._processor())
+    assert len(words) == 2
