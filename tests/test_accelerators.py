@@ -78,6 +78,6 @@ def test_a_chunk_moves_nothing_between_host_and_device():
         with jax.transfer_guard("disallow"):
             state, trace = chunk(*arguments, state, start, length, origin)
             jax.block_until_ready(trace)
-            with pytest.raises(Exception, match="(?i)disallowed"):  # so the guard is one
+            with pytest.raises(Exception, match=r"(?i)disallowed"):  # so the guard is one
                 chunk(*arguments, state, np.int64(20), length, origin)
     assert np.all(trace.healthy[:20])
