@@ -13,7 +13,7 @@ import pytest
 
 import superarm
 from agent_presets import agent_of, same_state
-from superarm import Agent, Store
+from superarm import Agent, Store, program
 from superarm.errors import NoChoiceError, StoreError
 from superarm.evaluate import agent_log, event_log, judge
 from superarm.program import Program
@@ -427,3 +427,41 @@ def test_drawn_chances_are_never_sure():
     decision = agent.select(CONTEXTS)
     assert decision.propensities[0] == 1.0
     assert 0.0 < decision.errors[0] < 0.1
+
+
+# Feedback
+
+
+def test_an_empty_set_takes_no_feedback():
+    agent = Agent(superarm.comb_ucb1(superarm.oracles.knapsack([3.0, 3.0, 3.0], 4.0)), arms=3)
+    for _ in range(3):
+        agent.update(agent.select(), -100.0)
+    before = agent._book.core.arrays()
+    decision = agent.select()
+    assert decision.items == ()
+    with pytest.raises(ValueError, match="feedback must be one number per item, 0, got 1"):
+        agent.update(decision, 1.0)
+    after = agent._book.core.arrays()
+    assert all(np.array_equal(before[name], after[name]) for name in before)
+
+
+def test_a_decision_that_the_caller_changes_is_learned_from_as_it_was():
+    changed, left = Agent(superarm.lin_ucb()), Agent(superarm.lin_ucb())
+    for agent in (changed, left):
+        decision = agent.select(np.eye(3))
+        if agent is changed:
+            decision.features[:] *= 5.0
+            decision.scores[:] = 7.0
+        agent.update(decision, 1.0)
+    for one, other in zip(
+        changed._book.core.arrays().values(), left._book.core.arrays().values(), strict=True
+    ):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_a_choice_with_a_hole_is_refused():
+    items, used, features = program._placed(np.array([3, 1, -1], np.int32), np.eye(4))
+    assert used == 2
+    assert np.array_equal(features, [[0, 0, 0, 1], [0, 1, 0, 0], [0, 0, 0, 0]])
+    with pytest.raises(ValueError, match="slots of a choice that are used must come first"):
+        program._placed(np.array([1, -1, 2], np.int32), np.eye(4))

@@ -18,7 +18,6 @@ from typer.testing import CliRunner
 import superarm
 from superarm import clusters, ray_jobs, workers
 from superarm.cli import app
-from superarm.compile_cache import cache_settings
 from superarm.environments import longest_path
 from superarm.errors import EngineError
 from superarm.experiments import ExperimentError, runner
@@ -156,9 +155,11 @@ def test_an_error_of_a_job_is_raised_as_it_is(joined):
 
 def test_workers_have_the_local_settings_and_where_data_is(joined, monkeypatch, tmp_path):
     monkeypatch.setenv("SUPERARM_DATA", "data")
+    monkeypatch.setenv("JAX_COMPILATION_CACHE_DIR", "compiled")
     monkeypatch.chdir(tmp_path)
     ((_, found),) = run_all(lambda job, on_rounds: dict(os.environ), [0])
-    expected = workers.SETTINGS | cache_settings() | {"SUPERARM_DATA": str(tmp_path / "data")}
+    folders = {"SUPERARM_DATA": "data", "JAX_COMPILATION_CACHE_DIR": "compiled"}
+    expected = workers.SETTINGS | {name: str(tmp_path / folder) for name, folder in folders.items()}
     assert expected.items() <= found.items()
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pandas as pd
 import pytest
 
 import superarm
@@ -91,12 +92,23 @@ def test_an_agent_that_has_not_begun_has_not_begun_after_it():
         (superarm.lin_ucb(), np.eye(3), 4, "size must be between 1 and 3, got 4"),
         (superarm.lin_ucb(), np.eye(3), 0, "size must be >= 1, got 0"),
         (superarm.epsilon_greedy(), np.eye(3), 1, "the policy must score items one by one"),
+        (superarm.logistic_ts(width="diagonal"), np.eye(3), 1, "the policy must score items one by one"),
+        (superarm.lin_ucb(), np.diag([1.0, np.nan, 1.0]), 1, "contexts must be finite and not too large"),
+        (superarm.lin_ucb(), np.diag([1.0, 1e30, 1.0]), 1, "contexts must be finite and not too large"),
     ],
-    ids=["vector", "words", "many", "none", "policy"],
+    ids=["vector", "words", "many", "none", "policy", "draws", "nan", "large"],
 )
 def test_bad_input_is_said(policy, contexts, size, message):
     with pytest.raises(ValueError, match=f"shortlist: {message}"):
         Agent(policy).shortlist(contexts, size)
+
+
+def test_columns_are_known_by_their_names():
+    agent = Agent(superarm.lin_ucb())
+    table = pd.DataFrame(np.random.default_rng(3).normal(size=(20, 3)), columns=["a", "b", "c"])
+    decision = agent.select(table)
+    agent.update(decision, 1.0)
+    assert np.array_equal(agent.shortlist(table[["c", "b", "a"]], 4), agent.shortlist(table, 4))
 
 
 def test_the_number_of_features_stays():

@@ -182,3 +182,8 @@ def __getattr__(name: str) -> Any:
     if name == "evaluate":
         return importlib.import_module("superarm.evaluate")
     raise AttributeError(f"module 'superarm' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """All names, those that are not imported yet, too."""
+    return sorted({*globals(), *__all__})

@@ -96,7 +96,7 @@ def _connect(where: str, address: str, workers: int | None) -> None:
         reason = " ".join(str(error).split())
         raise EngineError(f"{where}: Ray at {address!r} cannot be used: {reason}") from error
     finally:
-        if main:  # Ray sets its own, and a request to end would no longer be a Ctrl-C
+        if main and handler is not None:  # Ray sets its own, and a request to end would no longer be a Ctrl-C
             signal.signal(signal.SIGTERM, handler)
 
 

@@ -31,14 +31,15 @@ def cache_settings() -> dict[str, str]:
     }
 
 
-def keep_compiled(folder: str | Path | None = None) -> Path:
+def keep_compiled(folder: str | Path | None = None, *, seconds: float = 0.0) -> Path:
     """Keep what JAX compiles in this process, and use what was kept: the first decision comes much sooner.
 
     The command line does so by itself. It is a setting of JAX for the whole process, so importing superarm
-    does not make it.
+    does not make it. A folder that JAX has begun to use stays.
 
     Args:
         folder: where; None for the one of the command line.
+        seconds: of compiling, from which a program is kept.
 
     Returns:
         The folder.
@@ -47,7 +48,7 @@ def keep_compiled(folder: str | Path | None = None) -> Path:
 
     path = cache_folder() if folder is None else Path(folder)
     jax.config.update("jax_compilation_cache_dir", str(path))
-    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", seconds)
     jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
     return path
 

@@ -79,6 +79,7 @@ class Era:
     capacity: int
     updates: int = 0
     observations: int = 0
+    greedy: Program | None = None  # for predictions, once there was one
 
     @property
     def policy(self) -> Policy:
@@ -155,8 +156,9 @@ class Core:
 
     def predict(self, contexts: NDArray, mask: NDArray) -> Decided:
         """Choose the best by the mean; ties are broken by the key of the next decision."""
-        program = Program(engine.greedy(self.policy), self.state, self.keys)
-        return self._chosen(self.era, program, contexts, mask, Chances())
+        era = self.era
+        era.greedy = era.greedy or Program(engine.greedy(era.policy), era.state, self.keys)
+        return self._chosen(era, era.greedy, contexts, mask, Chances())
 
     def _chosen(
         self, era: Era, program: Program, contexts: NDArray, mask: NDArray, chances: Chances

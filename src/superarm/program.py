@@ -97,7 +97,7 @@ class Program:
         self.policy = policy
         self._leaves = [jnp.asarray(leaf) for leaf in leaves]
         self._keys = jnp.stack([jax.random.key_data(key) for key in jax.tree.leaves(keys)])
-        self._compiled = _compiled(structure, jax.tree.structure(like))
+        self._compiled = _compiled(structure, jax.tree.structure(like), jax.random.key_impl(keys.init))
 
     @double
     def select(
@@ -142,15 +142,16 @@ class Program:
 
 
 @lru_cache(maxsize=256)
-def _compiled(policy: Any, state: Any) -> Compiled:
-    return Compiled(policy, state)
+def _compiled(policy: Any, state: Any, generator: Any) -> Compiled:
+    return Compiled(policy, state, generator)
 
 
 class Compiled:
     """The functions for one structure of policies and of states."""
 
-    def __init__(self, policy: Any, state: Any) -> None:
-        """Compile nothing yet."""
+    def __init__(self, policy: Any, state: Any, generator: Any) -> None:
+        """Compile nothing yet; `generator` is that of the keys."""
+        self._generator = generator
         self._policy, self._state = (partial(jax.tree.unflatten, one) for one in (policy, state))
         self._selects: dict[tuple[int, bool], Any] = {}
         self.memo: Any = None  # the structure of a decision's, once one was made
@@ -179,7 +180,7 @@ class Compiled:
         floor: Array | None,
     ) -> tuple[Array, Leaves]:
         policy, state = self._policy(policy_leaves), self._state(state_leaves)
-        _, _, key, _ = round_keys(_keys(keys), numbers[0])
+        _, _, key, _ = round_keys(self._keys(keys), numbers[0])
         if floor is not None:
             share = floor * jnp.sum(mask, dtype=FLOAT) / policy.chooser.size
             policy = replace(policy, explorer=Floor(policy.explorer, jnp.minimum(share, 1.0)))
@@ -217,7 +218,7 @@ class Compiled:
         self, policy_leaves: Leaves, state_leaves: Leaves, keys: Array, numbers: Array, contexts: Array
     ) -> Any:
         policy, state = self._policy(policy_leaves), self._state(state_leaves)
-        key_explore, key_choose = jax.random.split(round_keys(_keys(keys), numbers[0])[2])
+        key_explore, key_choose = jax.random.split(round_keys(self._keys(keys), numbers[0])[2])
         beliefs = policy.model.beliefs(state, jnp.asarray(contexts, FLOAT), policy.width)
         return key_choose, policy.explorer.scores(key_explore, beliefs, numbers[1]), beliefs
 
@@ -238,25 +239,28 @@ class Compiled:
             observed=packed[:, 2] > 0,
             memo=memo,
         )
-        return jax.tree.leaves(policy.observe(state, round_keys(_keys(keys), number)[3], event))
+        return jax.tree.leaves(policy.observe(state, round_keys(self._keys(keys), number)[3], event))
 
     def _learn(self, policy_leaves: Leaves, state_leaves: Leaves, keys: Array, number: Array) -> Leaves:
         policy, state = self._policy(policy_leaves), self._state(state_leaves)
-        key = jax.random.fold_in(_keys(keys).learn, number)
-        return jax.tree.leaves(policy.learn(state, key))
+        fit = policy.learn(state, jax.random.fold_in(self._keys(keys).learn, number))
+        before, after = (jax.tree.leaves(one) for one in (state.fit, fit))
+        if [leaf.shape for leaf in before] != [leaf.shape for leaf in after]:
+            raise TypeError(f"{policy.name}: a fit must have the arrays of the fit before, got others")
+        return after
+
+    def _keys(self, data: Array) -> Keys:
+        return Keys(*jax.random.wrap_key_data(data, impl=self._generator))
 
 
 def _placed(items: NDArray, contexts: NDArray) -> tuple[NDArray, int, NDArray]:
     """The items, how many of their slots are used, and their features (k, d), which are 0 in the others."""
     used = sum(place >= 0 for place in items.tolist())
-    features = contexts[items]
-    if used < len(items):
-        features[used:] = 0.0
+    if used and items[:used].min() < 0:
+        raise ValueError(f"select: the slots of a choice that are used must come first, got {items.tolist()}")
+    features = contexts[np.maximum(items, 0)]
+    features[used:] = 0.0
     return items, used, features
-
-
-def _keys(data: Array) -> Keys:
-    return Keys(*jax.random.wrap_key_data(data))
 
 
 def lean(memo: Any) -> Any:

@@ -16,16 +16,17 @@ from typing import Any
 
 import ray
 
-from superarm.compile_cache import cache_settings
+from superarm.compile_cache import SECONDS, keep_compiled
 from superarm.errors import EngineError
-from superarm.experiments.machine import cpu_model, versions
+from superarm.experiments.machine import commit, cpu_model, versions
 from superarm.workers import SETTINGS, Done, Job, OnRounds
 
 REDOS = 10  # of a job whose worker is lost; one that ends every worker must not go on for ever
 POLL_SECONDS = 0.5  # how often the driver looks
 TELL_SECONDS = 2.0  # how often a job tells its rounds; the board takes 1,400 messages a second (measured)
 QUEUED = 2  # jobs in flight per core: a worker finds its next job waiting, and thousands are not sent at once
-DATA = ("SUPERARM_DATA", "SUPERARM_OPEN_BANDIT")  # folders, under the same names on every node
+# Folders, under the same names on every node.
+DATA = ("SUPERARM_DATA", "SUPERARM_OPEN_BANDIT", "JAX_COMPILATION_CACHE_DIR")
 
 
 def run_on_ray(
@@ -103,6 +104,8 @@ def _work(
     """Run one job in a worker; return its rounds, the processor and what came of it."""
     found, processor = _made_with()
     _require_same(expected, found)
+    if "JAX_COMPILATION_CACHE_DIR" not in os.environ:
+        keep_compiled(seconds=SECONDS)  # in the part of this node's processor
     rounds, told = 0, time.monotonic()
     board.tell.remote(index, 0)  # a job that is done again starts from nothing
 
@@ -120,7 +123,7 @@ def _work(
 @lru_cache(maxsize=1)
 def _made_with() -> tuple[dict[str, str], str]:
     """Return the versions and the processor of this process; a worker asks for every job."""
-    return versions(), cpu_model()
+    return versions() | {"commit": commit()}, cpu_model()
 
 
 def _require_same(expected: Mapping[str, str], found: Mapping[str, str]) -> None:
@@ -189,7 +192,7 @@ class Watch:
 def _worker_settings() -> dict[str, str]:
     """The environment of workers: that of local ones, and where data is."""
     folders = {name: os.path.abspath(os.environ[name]) for name in DATA if os.environ.get(name)}
-    return SETTINGS | cache_settings() | folders
+    return SETTINGS | folders
 
 
 def _ignore(rounds: int) -> None:

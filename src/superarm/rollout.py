@@ -167,7 +167,7 @@ class Run:
             asked = min(pace, stop - start, until)
             begun = time.perf_counter()
             state, trace = run_chunk(state, start, asked)
-            trace = jax.tree.map(lambda leaf, asked=asked: np.asarray(leaf)[:asked], trace)
+            trace = jax.tree.map(lambda leaf, asked=asked: np.asarray(leaf)[:asked].copy(), trace)
             length = len(trace.healthy)
             start += length
             state = self.learned(state, start) if length and not (self.learns_inside or self.timed) else state

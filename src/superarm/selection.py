@@ -76,7 +76,8 @@ def feedback_of(
     """(k,) feedback and (k,) where it is given: a number, one per item (None where unknown), or by id."""
     where = "update"
     ids = pending.ids
-    if type(feedback) is float and len(pending.items) == 1 and abs(feedback) <= LARGEST and allowed is None:
+    single = len(ids) == 1 == len(pending.items)
+    if single and type(feedback) is float and abs(feedback) <= LARGEST and allowed is None:
         return np.array([feedback]), np.ones(1, bool)  # what it mostly is
     if isinstance(feedback, Mapping):
         by_id = {id_of(where, name): value for name, value in feedback.items()}

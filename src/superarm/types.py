@@ -84,7 +84,7 @@ class Choice:
     """What a chooser or an oracle answers.
 
     Attributes:
-        items: (k,) arm indices, -1 in slots that are not used.
+        items: (k,) arm indices, -1 in slots that are not used, which come last.
         mask: (k,) True in the slots that are used.
         feasible: () False when the arms on offer admit no answer.
     """

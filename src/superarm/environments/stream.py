@@ -107,7 +107,7 @@ def stream(
         at = int(np.argmin(offered.any(axis=1)))
         raise ValueError(f"{where}: mask must leave an arm on offer, got none in round {at}")
     expected = paid if means is None else checks.matrix(where, "means", means, shape)
-    given: Any = (features, paid, expected, offered)
+    given: Any = (np.array(one) for one in (features, paid, expected, offered))  # the caller's may change
     built = Stream(Given(*given), chosen_by(where, oracle))
     built.check()
     return built
