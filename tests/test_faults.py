@@ -460,7 +460,7 @@ def test_a_decision_that_the_caller_changes_is_learned_from_as_it_was():
 
 
 def test_a_choice_with_a_hole_is_refused():
-    items, used, features = program._placed(np.array([3, 1, -1], np.int32), np.eye(4))
+    _, used, features = program._placed(np.array([3, 1, -1], np.int32), np.eye(4))
     assert used == 2
     assert np.array_equal(features, [[0, 0, 0, 1], [0, 1, 0, 0], [0, 0, 0, 0]])
     with pytest.raises(ValueError, match="slots of a choice that are used must come first"):
