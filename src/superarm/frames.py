@@ -66,7 +66,8 @@ def _is_plain(contexts: Any) -> bool:
     """Whether it is a matrix of numbers that can be taken as it is."""
     if type(contexts) is not np.ndarray or contexts.dtype != np.float64 or contexts.ndim != 2:
         return False
-    return bool(contexts.size) and bool(np.abs(contexts).max() <= LARGEST)  # False where one is not a number
+    # False where one is not a number.
+    return bool(contexts.size) and bool(contexts.max() <= LARGEST and contexts.min() >= -LARGEST)
 
 
 def bounded(where: str, name: str, values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
