@@ -15,8 +15,6 @@ SEEDS, ROUNDS = 2, 200
 MADE = [one for one in combinations() if not one.refused]
 QUICK = {
     ("logistic", "ensemble", "one arm", ""),
-    ("neural", "epsilon-greedy", "a set", ""),
-    ("neural-logistic", "ensemble", "a duel", ""),
 }
 
 

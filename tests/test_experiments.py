@@ -677,8 +677,7 @@ def test_the_largest_finished_scale_counts(simulator, tmp_path):
 
 # One smoke scale of each kind; the others run in `make test-full`.
 SHOWN = {
-    *("wen2015/longest-path-size", "hwang2023/quadratic", "bae2026/h1"),
-    *("bae2026/open-bandit", "sun2026/logistic", "oh2026/square"),
+    *("hwang2023/quadratic", "bae2026/h1", "sun2026/logistic", "oh2026/square"),
 }
 
 

@@ -293,6 +293,7 @@ def test_a_fit_aside_that_fails_keeps_nobody_waiting(fails, tmp_path, monkeypatc
     agent.close()
 
 
+@pytest.mark.full
 def test_an_epoch_that_replays_has_learned_in_the_background_too():
     agent = agent_of("cn_ucb_doubling", background=True)
     for _ in range(21):
@@ -316,6 +317,7 @@ def test_columns_survive_a_crash(tmp_path):
 # Calls that must leave no trace, and calls that must work
 
 
+@pytest.mark.full
 def test_looking_settles_nothing():
     agent = Agent(superarm.lin_ucb(), max_observations=5)
     agent.predict(np.ones((2, 3)))
@@ -373,6 +375,7 @@ def test_slots_that_are_used_come_first():
     assert agent.explain(decision)["mean"][0] == pytest.approx(0.5)
 
 
+@pytest.mark.full
 def test_auto_does_not_change_its_mind(monkeypatch):
     monkeypatch.setattr(superarm.core, "ROOM", 8)
     model = superarm.neural(superarm.perceptron(width=20), learn_every=50, steps=2)

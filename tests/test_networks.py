@@ -369,6 +369,7 @@ def test_a_network_must_be_functions():
         superarm.network({}, score)
 
 
+@pytest.mark.full
 def test_a_user_s_network_learns_in_a_run():
     """It goes through choosing, observing and fitting, in compiled rounds."""
     model = superarm.neural(

@@ -368,6 +368,7 @@ def growing(epoch):
 GROWING = {"parametrization": "standard", "penalty": 0.0, "warm": True, "eta": 0.01, "steps": 4, "window": 60}
 
 
+@pytest.mark.full
 def test_cn_ucb_with_doubling():
     policy = cn_ucb_doubling(
         ORACLE,

@@ -163,6 +163,7 @@ def test_workers_have_the_local_settings_and_where_data_is(joined, monkeypatch, 
     assert expected.items() <= found.items()
 
 
+@pytest.mark.full
 def test_compare_and_tune_give_the_same_through_a_connection_of_the_caller(joined):
     policies = {"ts": superarm.comb_lin_ts(world().oracle), "chance": superarm.uniform(world().oracle)}
     compare = partial(superarm.compare, policies, world(), rounds=70, seeds=2, keep_items=False)

@@ -330,6 +330,7 @@ def test_compare_replays_a_log():
     assert finals["learns"] > finals["chance"] + 40
 
 
+@pytest.mark.full
 def test_a_growing_policy_goes_on_in_the_log():
     log = made_log(events=400)
     grown = anytime.doubling(lambda epoch: superarm.lin_ucb(radius=2.0**-epoch), period=20)

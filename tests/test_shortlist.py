@@ -46,8 +46,13 @@ POLICIES = {
 }
 
 
+OTHERS = [pytest.param(name, 150, marks=pytest.mark.full) for name in ("full", "logistic", "neural")]
+
+
 # Less than a block, whole blocks, and a rest.
-@pytest.mark.parametrize(("name", "items"), [("full", 5), ("full", 64), *((name, 150) for name in POLICIES)])
+@pytest.mark.parametrize(
+    ("name", "items"), [("full", 5), ("full", 64), ("diagonal", 150), ("thompson", 150), *OTHERS]
+)
 def test_the_best_are_found(name, items, monkeypatch):
     monkeypatch.setattr(shortlist, "BLOCK", 32)
     shortlist._best.clear_cache()

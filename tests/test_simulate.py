@@ -90,6 +90,7 @@ def test_further_seeds_compile_nothing():
     assert compiled
 
 
+@pytest.mark.full
 def test_host_oracles_give_what_native_ones_give():
     """The same problem through a native oracle and a user's NumPy function: same sets, same rewards."""
 

@@ -23,7 +23,7 @@ from superarm.errors import StoreError
 from superarm.store import state_file
 
 GOLDEN = Path(__file__).parent / "golden"
-QUICK = ("glm_es_anytime", "ensemble_duel")
+QUICK = ("ensemble_duel",)
 
 
 def quick(names):

@@ -1,7 +1,7 @@
 """superarm: contextual bandits whose action is one arm, a set of arms, or a duel."""
 
-import importlib
-from typing import TYPE_CHECKING, Any
+import importlib as _importlib
+import typing as _typing
 
 from superarm import anytime, bounds, config, design, environments, errors, ntk, rewards, types
 from superarm.agent import Agent
@@ -77,7 +77,7 @@ from superarm.tune import tune
 from superarm.types import Choice, Decision, Event, Spec, State
 from superarm.widths import bernstein, lemma1_radius, lemma7_radius, optimistic_draws, tail_bound
 
-if TYPE_CHECKING:
+if _typing.TYPE_CHECKING:
     from superarm import evaluate
 
 __all__ = [
@@ -177,10 +177,10 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> _typing.Any:
     """Import what takes long when it is first asked for."""
     if name == "evaluate":
-        return importlib.import_module("superarm.evaluate")
+        return _importlib.import_module("superarm.evaluate")
     raise AttributeError(f"module 'superarm' has no attribute {name!r}")
 
 

@@ -244,7 +244,7 @@ class Agent:
         >>> catalogue = np.random.default_rng(0).normal(size=(10_000, 8))
         >>> rows = agent.shortlist(catalogue, 50)
         >>> decision = agent.select(catalogue[rows], ids=rows)
-        >>> decision.item == rows[0]
+        >>> decision.item == int(rows[0])
         True
         """
         where, book = "shortlist", self._book
