@@ -21,7 +21,8 @@ from superarm.book import Book
 from superarm.core import Core, Taken, happened_in
 from superarm.errors import StoreError
 from superarm.frames import Id, frame_of
-from superarm.selection import Pending, Selection, feedback_of
+from superarm.program import Happened
+from superarm.selection import Pending, Selection, feedback_of, require_shares
 from superarm.settings import Settings
 from superarm.shortlist import one_by_one
 from superarm.store.keeper import Keeper, Store
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 NDArray = np.ndarray[Any, Any]
+INTERRUPTED = "a call was interrupted; open or load the agent again"
 
 
 @dataclass(frozen=True)
@@ -42,7 +44,8 @@ class Stats:
         decisions, updates: so far; an update is feedback that was new.
         pending: decisions that wait for feedback.
         expired: decisions that waited too long, or had too many after them.
-        repeated: feedback that had come before, or came too late: it was not learned from.
+        repeated: feedback that had come before, or came too late: it was not learned from. Not logged, so
+            that after a crash it counts from the last checkpoint on.
         refused_fits: fits that diverged; the ones before stayed in force.
     """
 
@@ -117,7 +120,7 @@ class Agent:
         self._learner: threading.Thread | None = None
         self._stopped = ""  # why no more calls are taken
         self._whole = _Whole(self)
-        self._fitted = -1  # updates of the last fit that was begun aside
+        self._fitted = (-1, -1)  # epoch and updates of the last fit that was begun aside
 
     @classmethod
     def _of(cls, book: Book, clock: Callable[[], float], keeper: Keeper | None = None) -> Agent:
@@ -179,9 +182,9 @@ class Agent:
             offered = book.arms.offer("select", contexts, ids, mask, book.dim)
             with book.tried(offered.dim) as core:
                 selection, pending = self._chosen(core, offered)
-                if self._keeper is not None:
-                    self._keeper.decided(selection, pending, offered)
                 with self._whole:
+                    if self._keeper is not None:
+                        self._keeper.decided(selection, pending, offered)
                     book.arms.settle(offered)
                     book.decided(pending)
             self._after()
@@ -312,31 +315,65 @@ class Agent:
         """
         with self._lock:
             self._require_open()
-            number, values, new = self._read(decision, feedback)
+            now = self._clock()  # once: what is accepted now must be in time when it is replayed, too
+            number, values, new = self._read(decision, feedback, now)
             if self._book.core is not None:
                 self._book.core.make_room(int(np.count_nonzero(new)))
-            return self._learned_from(number, values, new)
+            return self._learned_from(number, values, new, now)
 
-    def _learned_from(self, number: int, values: NDArray, new: NDArray) -> bool:
+    def _learned_from(self, number: int, values: NDArray, new: NDArray, now: float) -> bool:
         book = self._book
         if not new.any():
             book.repeated += 1
             return False
-        if self._keeper is not None:
-            self._keeper.told(number, values, new, self._clock())
         with self._whole:
+            if self._keeper is not None:
+                self._keeper.told(number, values, new, now)
             book.told(number, values, new)
-        book.learn_if_due()
+            interrupt = self._learn_if_due(now)
+        if interrupt is not None:
+            raise interrupt
         self._after()
         return True
 
-    def _read(self, decision: Selection | int, feedback: Any) -> tuple[int, NDArray, NDArray]:
+    def _learn_if_due(self, now: float) -> BaseException | None:
+        """Fit, where a fit is due; one that fails is logged, and leaves the fit before in force.
+
+        Returns:
+            The interrupt of a fit, for the caller to raise once all is settled.
+        """
+        core = self._book.core
+        if core is None:
+            return None
+        try:
+            core.learn_if_due()
+        except BaseException as error:
+            self._log_failure(now, core)
+            if not isinstance(error, Exception):
+                return error
+            # Of a network of the user's, say: what was observed is recorded.
+            warnings.warn(f"agent: a fit failed: {error}", RuntimeWarning, stacklevel=4)
+        return None
+
+    def _log_failure(self, now: float, core: Core) -> None:
+        if self._keeper is None:
+            return
+        try:
+            self._keeper.failed(now, core)
+        except BaseException:
+            self._stopped = INTERRUPTED  # a replay would make the fit
+            raise
+
+    def _read(self, decision: Selection | int, feedback: Any, now: float) -> tuple[int, NDArray, NDArray]:
         """The decision's number, the feedback (k,), and where it is new (k,); all checked."""
         book = self._book
         number = decision.id if isinstance(decision, Selection) else decision
-        pending = book.find(number, self._clock())
+        pending = book.find(number, now)
         if pending is None:
             return int(number), np.zeros(1), np.zeros(1, bool)
+        if isinstance(decision, Selection) and decision.items != pending.ids:
+            must = f"decision must be one of this agent's, whose number {number} chose {pending.ids}"
+            raise ValueError(f"update: {must}, got {decision.items}")
         values, known = feedback_of(pending, feedback, duel=book.is_duel, allowed=book.feedback_range)
         return int(number), values, known & ~pending.seen
 
@@ -345,11 +382,12 @@ class Agent:
         batch = list(pairs)
         with self._lock:
             self._require_open()
-            read = [self._read(decision, feedback) for decision, feedback in batch]
+            now = self._clock()
+            read = [self._read(decision, feedback, now) for decision, feedback in batch]
             if self._book.core is not None:
                 self._book.core.make_room(sum(int(new.sum()) for _, _, new in read))
             with self._together():
-                told = [self._learned_from(*self._read(decision, feedback)) for decision, feedback in batch]
+                told = [self._learned_from(*self._read(*pair, now), now) for pair in batch]
             self._after()
             return told
 
@@ -358,15 +396,13 @@ class Agent:
 
         Args:
             log: of `superarm.evaluate.event_log` or `read_log`; of single choices, or of sets no larger than
-                the policy's.
+                the policy's. Those of a duel have two items, whose rewards add up to 1.
 
         Returns:
             How many events were learned from. Each counts as a decision.
         """
         where, book = "fit", self._book
         checks.has(where, "log", log, ("contexts", "actions", "rewards", "observed"))
-        if book.is_duel:
-            raise ValueError(f"{where}: the policy must not choose duels, got {book.policy.name}")
         with self._lock:
             self._require_open()
             arms, dim = log.contexts.shape[1:]
@@ -375,18 +411,26 @@ class Agent:
                 must = f"log must have {fixed} arms with {book.dim or dim} features"
                 raise ValueError(f"{where}: {must}, got {arms} with {dim}")
             events = happened_in(where, log, book.policy.chooser.size, book.feedback_range)
-            book.arms.require_same(where, events)
+            for one in events if book.is_duel else ():
+                require_shares(where, one.feedback, one.observed)
             with book.tried(dim) as core:
                 core.make_room(sum(int(one.observed.sum()) for one in events))
+                book.arms.require_same(where, events)
                 with self._together():
                     for one in events:
-                        if self._keeper is not None:
-                            self._keeper.given(core.decisions, one, self._clock())
-                        with self._whole:
-                            book.given(one)
-                        book.learn_if_due()
+                        self._take_in(core, one)
             self._after()
             return len(events)
+
+    def _take_in(self, core: Core, event: Happened) -> None:
+        now = self._clock()
+        with self._whole:
+            if self._keeper is not None:
+                self._keeper.given(core.decisions, event, now)
+            self._book.given(event)
+            interrupt = self._learn_if_due(now)
+        if interrupt is not None:
+            raise interrupt
 
     def learn(self) -> None:
         """Fit now, whether or not it is due."""
@@ -397,9 +441,10 @@ class Agent:
             if core is None or core.policy.learn_every is None:
                 return
             fit = core.fit_now()
-            if self._keeper is not None:
-                self._keeper.learned(self._clock())
-            core.learned(fit)
+            with self._whole:
+                if self._keeper is not None:
+                    self._keeper.learned(self._clock())
+                core.learned(fit)
 
     def wait(self) -> None:
         """Wait for a fit that is made in the background."""
@@ -412,8 +457,8 @@ class Agent:
         if self._learner is not None or core is None:
             return
         self._checkpoint_if_due()
-        if self.settings.background and core.era.due and core.updates != self._fitted:
-            self._fitted = core.updates
+        if self.settings.background and core.era.due and (core.number, core.updates) != self._fitted:
+            self._fitted = (core.number, core.updates)
             self._learner = threading.Thread(target=self._learn_aside, args=(core.snapshot(),), daemon=True)
             self._learner.start()
 
@@ -444,9 +489,10 @@ class Agent:
             core = self._book.core
             if core is None or core.number != taken.number or self._stopped:
                 return
-            if self._keeper is not None:
-                self._keeper.learned(self._clock(), taken)
-            core.learned(fit)
+            with self._whole:
+                if self._keeper is not None:
+                    self._keeper.learned(self._clock(), taken)
+                core.learned(fit)
             self._checkpoint_if_due()
 
     def _together(self) -> AbstractContextManager[None]:
@@ -492,6 +538,7 @@ class Agent:
     def checkpoint(self) -> None:
         """Write the state to the store now; the log before it is forgotten as far as the store says."""
         with self._lock:
+            self._require_open()
             self.wait()
             if self._keeper is not None:
                 self._keeper.checkpoint(self._book)
@@ -522,7 +569,10 @@ class Agent:
 
 
 class _Whole:
-    """A change that must not be cut short: what is logged and what is known would part."""
+    """A step that is logged and made as one: cut short, what is logged and what is known would part.
+
+    Where the log could not be written, nothing has been, and the step is not made.
+    """
 
     def __init__(self, agent: Agent) -> None:
         self.agent = agent
@@ -531,8 +581,8 @@ class _Whole:
         pass
 
     def __exit__(self, kind: type[BaseException] | None, *_: Any) -> None:
-        if kind is not None:
-            self.agent._stopped = "a call was interrupted; open or load the agent again"
+        if kind is not None and not issubclass(kind, StoreError):
+            self.agent._stopped = INTERRUPTED
 
 
 def _store(store: str | Path | Store) -> Store:

@@ -134,8 +134,8 @@ class Arms:
         """Return the offer; refuse arms for which there is no place."""
         if self.fixed is not None and len(self.places) + len(new := self._new(ids)) > self.fixed:
             raise ValueError(f"{where}: ids must be among the {self.fixed} arms, got {new[0]!r} beside them")
-        for name, row in zip(ids, contexts, strict=True) if self.same else ():
-            known = self.features.get(self.places.get(name, -1))
+        for name, place, row in zip(ids, self._places(ids), contexts, strict=True) if self.same else ():
+            known = self.features.get(place)
             if known is not None and not np.array_equal(known, row):
                 raise ValueError(f"{where}: the features of arm {name!r} must stay as they were, got others")
         if not ids:

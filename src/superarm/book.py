@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections import OrderedDict
 from collections.abc import Sequence
 from typing import Any
@@ -95,15 +94,6 @@ class Book:
         core = self.started(happened.features.shape[1])
         core.observe(core.decided(), happened, core.number)
         self.updates += 1
-
-    def learn_if_due(self) -> None:
-        """Fit, where a fit is due and made at once; one that fails leaves the fit before in force."""
-        if self.core is None:
-            return
-        try:
-            self.core.learn_if_due()
-        except Exception as error:  # of a network of the user's, say: what was observed is recorded
-            warnings.warn(f"agent: a fit failed: {error}", RuntimeWarning, stacklevel=3)
 
     def expire(self, now: float) -> None:
         """Forget decisions that have waited too long."""

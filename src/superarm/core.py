@@ -80,6 +80,7 @@ class Era:
     updates: int = 0
     observations: int = 0
     greedy: Program | None = None  # for predictions, once there was one
+    memo: Any = None  # the shapes of a decision's, once they were asked for
 
     @property
     def policy(self) -> Policy:
@@ -119,6 +120,7 @@ class Core:
         self.whole, self.most, self.learns, self.spec = policy, most, learns, spec
         self.decisions = 0
         self.events: list[Happened] = []  # kept for epochs that replay
+        self._replayed = 0  # observations in them
         with jax.enable_x64(True):
             self.keys = keys_of(seed)
         self.era = self._begun(0)
@@ -188,7 +190,7 @@ class Core:
         """Raise if the policy keeps all that it observes, and may not keep so many more."""
         kept = self.era.observations if self.era.keeps_all else 0
         if self.era.epoch.replay:
-            kept = max(kept, sum(int(one.observed.sum()) for one in self.events))
+            kept = max(kept, self._replayed)
         if kept + observations > self.most and (self.era.keeps_all or self.era.epoch.replay):
             raise ValueError(
                 f"{self.policy.name}: at most {self.most} observations must be kept, and as many came; raise "
@@ -200,6 +202,7 @@ class Core:
         self._coming = None  # it may replay what comes now
         if self.era.epoch.replay:
             self.events.append(replace(happened, memo=()))
+            self._replayed += int(np.count_nonzero(happened.observed))
         if epoch != self.number:
             happened = replace(happened, memo=())  # another policy's
         self._record(self.era, number, happened)
@@ -308,6 +311,7 @@ class Core:
         if "events.items" in arrays:
             parts = [arrays[f"events.{name}"] for name in PARTS]
             self.events = [Happened(*row) for row in zip(*parts, strict=True)]
+            self._replayed = int(np.count_nonzero(arrays["events.observed"]))
 
 
 def happened_in(where: str, log: Any, size: int, allowed: tuple[float, float] | None) -> list[Happened]:

@@ -100,7 +100,7 @@ def feedback_of(
     if not known.any():
         raise ValueError(f"{where}: feedback must be given for an item at least, got none")
     if duel:
-        _require_shares(where, values, known)
+        require_shares(where, values, known)
     if allowed is not None:
         checks.between(where, "feedback", values[known], *allowed)
     return bounded(where, "feedback", values), known
@@ -111,7 +111,8 @@ def _rest(feedback: Any) -> Any:
     return None if feedback is None else 1.0 - checks.real("update", "feedback", feedback)
 
 
-def _require_shares(where: str, values: NDArray, known: NDArray) -> None:
+def require_shares(where: str, values: NDArray, known: NDArray) -> None:
+    """Refuse feedback of a duel that is not how much each of its arms is preferred."""
     if not known.all() or np.any(values < 0) or abs(values.sum() - 1.0) > 1e-6:
         got = ", ".join(f"{one:g}" if told else "None" for one, told in zip(values, known, strict=True))
         raise ValueError(

@@ -148,13 +148,38 @@ class Journal:
     ) -> int:
         """Write a row; it is durable when this returns. Return its place in the order."""
         self.require_whole()
-        offer = None if offered is None else self._offer(offered)
+        name = None if offered is None else name_of(offered)
         mask = None if offered is None or offered.mask.all() else np.packbits(offered.mask).tobytes()
-        row = (self.last + 1, kind, now, decision, offer, mask, save(arrays) if arrays else None)
-        with _worded(self.path):
-            self._base.execute("INSERT INTO log VALUES (?, ?, ?, ?, ?, ?, ?)", row)
+        row = (self.last + 1, kind, now, decision, name, mask, save(arrays) if arrays else None)
+        insert = "INSERT INTO log VALUES (?, ?, ?, ?, ?, ?, ?)"
+        if offered is None or name is None or name in self._known:
+            with _worded(self.path):
+                self._base.execute(insert, row)
+        else:
+            with self._as_one():  # an offer without its decision would stay for good
+                self._base.execute("INSERT OR IGNORE INTO offers VALUES (?, ?, ?, ?, ?)", _row(name, offered))
+                self._base.execute(insert, row)
+            if len(self._known) < 10_000:  # a catalogue that stays is among the first
+                self._known.add(name)
         self.last += 1
         return self.last
+
+    @contextmanager
+    def _as_one(self) -> Iterator[None]:
+        """Some statements, all or none of them; within a batch they are the batch's."""
+        if self._batch:
+            with _worded(self.path):
+                yield
+            return
+        with _worded(self.path):
+            self._base.execute("BEGIN IMMEDIATE")
+            try:
+                yield
+                self._base.execute("COMMIT")
+            except BaseException:
+                if self._base.in_transaction:
+                    self._base.execute("ROLLBACK")
+                raise
 
     def tail(self, after: int) -> Iterator[Entry]:
         """Return what happened after a place in the order."""
@@ -167,7 +192,7 @@ class Journal:
     def compact(self, *, upto: int, keep: int) -> None:
         """Forget entries up to a place in the order, but for those of the last `keep` decisions."""
         run = self._base.execute
-        with self.together(), _worded(self.path):
+        with self._as_one():
             newest = run("SELECT ifnull(max(decision), -1) FROM log").fetchone()[0]
             old = (upto, newest - keep)
             gone = run("SELECT DISTINCT offer FROM log WHERE seq <= ? AND decision <= ?", old).fetchall()
@@ -176,18 +201,12 @@ class Journal:
             self._base.executemany(unused, gone)
         self._known.clear()
 
-    def _offer(self, offered: Offered) -> bytes:
-        name = name_of(offered)
-        if name in self._known:
-            return name
-        contexts = np.ascontiguousarray(offered.contexts, np.float64).tobytes()
-        words = json.dumps(offered.ids), json.dumps(offered.columns)
-        row = (name, contexts, offered.contexts.shape[0], *words)
-        with _worded(self.path):
-            self._base.execute("INSERT OR IGNORE INTO offers VALUES (?, ?, ?, ?, ?)", row)
-        if len(self._known) < 10_000:  # a catalogue that stays is among the first
-            self._known.add(name)
-        return name
+
+def _row(name: bytes, offered: Offered) -> tuple[Any, ...]:
+    """An offer as a row of its table."""
+    contexts = np.ascontiguousarray(offered.contexts, np.float64).tobytes()
+    words = json.dumps(offered.ids), json.dumps(offered.columns)
+    return (name, contexts, offered.contexts.shape[0], *words)
 
 
 def reader(folder: Path) -> sqlite3.Connection:

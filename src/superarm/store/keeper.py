@@ -13,7 +13,7 @@ import numpy as np
 from superarm import checks
 from superarm.arms import Offered
 from superarm.book import Book
-from superarm.core import PARTS, Taken
+from superarm.core import PARTS, Core, Taken
 from superarm.errors import StoreError
 from superarm.program import Happened
 from superarm.selection import Pending, Selection
@@ -61,6 +61,8 @@ class Keeper:
         self.store = store
         self.folder = store.path.resolve()  # wherever the process goes
         self.journal = Journal(self.folder, power_safe=store.power_safe)
+        for left in self.folder.glob(f".{STATE}.*"):  # by a process that was killed while it wrote
+            left.unlink(missing_ok=True)
         self._since = 0  # entries since the last checkpoint
         self._batch = False
 
@@ -148,6 +150,10 @@ class Keeper:
         arrays = {} if taken is None else {"fit": np.array([taken.updates, taken.number])}
         self._append("learn", arrays, -1, now)
 
+    def failed(self, now: float, core: Core) -> None:
+        """Log that the fit that was due has failed, so that a replay does not make it."""
+        self._append("learn", {"failed": np.array([core.updates, core.number])}, -1, now)
+
     def _append(
         self, kind: str, arrays: dict[str, NDArray], number: int, now: float, offered: Offered | None = None
     ) -> None:
@@ -166,11 +172,11 @@ class Keeper:
             elif entry.kind == "feedback":
                 book.expire(entry.time)
                 book.told(entry.decision, entry.arrays["feedback"], entry.arrays["observed"])
-                book.learn_if_due()
+                fits.learn_if_due(book)
             elif entry.kind == "given":
                 book.given(Happened(*(entry.arrays[name] for name in PARTS)))
-                book.learn_if_due()
-            else:
+                fits.learn_if_due(book)
+            elif "failed" not in entry.arrays:
                 fits.hand_over(book, entry)
             fits.begin(book)
             self._since += 1
@@ -196,13 +202,27 @@ class Keeper:
 
 
 class Fits:
-    """The fits of a log that were made aside: begun after some update, handed over later."""
+    """The fits of a log that are not just made when due: those that failed, and those made aside.
+
+    The latter are begun after some update, and handed over later.
+    """
 
     def __init__(self, journal: Journal, after: int) -> None:
         """Read ahead which there are."""
-        wanted = [entry.arrays["fit"] for entry in journal.tail(after) if "fit" in entry.arrays]
-        self.wanted = {(int(updates), int(epoch)) for updates, epoch in wanted}
+        self.wanted: set[tuple[int, int]] = set()
+        self.failed: set[tuple[int, int]] = set()
+        for entry in journal.tail(after):
+            for name, found in (("fit", self.wanted), ("failed", self.failed)):
+                if name in entry.arrays:
+                    updates, epoch = entry.arrays[name]
+                    found.add((int(updates), int(epoch)))
         self.made: dict[tuple[int, int], Any] = {}
+
+    def learn_if_due(self, book: Book) -> None:
+        """Make the fit that is due, unless it failed."""
+        core = book.core
+        if core is not None and (core.updates, core.number) not in self.failed:
+            core.learn_if_due()
 
     def begin(self, book: Book) -> None:
         """Make the fit of what is recorded now, if one was made."""

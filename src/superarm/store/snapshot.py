@@ -20,13 +20,9 @@ NDArray = np.ndarray[Any, Any]
 
 def snapshot(book: Book) -> tuple[dict[str, NDArray], dict[str, Any]]:
     """Return the arrays and the plain data of a book."""
-    try:
-        policy = to_config(book.policy)
-    except ConfigError:
-        policy = None  # functions of the user's without a name: whoever loads it must bring the policy
     core = book.core
     content = {
-        "policy": policy,
+        "policy": _config(book.policy),
         "name": book.policy.name,
         "settings": asdict(book.settings),
         "num_arms": book.arms.fixed,
@@ -71,6 +67,8 @@ def _restored(arrays: dict[str, NDArray], content: dict[str, Any], policy: Any) 
         policy = from_config(content["policy"])
     elif policy.name != content["name"]:
         raise StoreError(f"state file: is of another policy, {content['name']}, got {policy.name}")
+    elif content["policy"] is not None and _config(policy) not in (None, content["policy"]):
+        raise StoreError(f"state file: is of another {policy.name}, with other settings than those given")
     book = Book("state file", policy, content["num_arms"], content["settings"])
     book.arms.places = {name: place for place, name in enumerate(content["places"])}
     book.arms.columns = None if content["columns"] is None else tuple(content["columns"])
@@ -100,6 +98,14 @@ def _restored(arrays: dict[str, NDArray], content: dict[str, Any], policy: Any) 
     return book
 
 
+def _config(policy: Any) -> Any:
+    """The policy as plain data; None for functions of the user's without a name, who must bring it."""
+    try:
+        return to_config(policy)
+    except ConfigError:
+        return None
+
+
 def memo_arrays(memo: Any, prefix: str) -> dict[str, NDArray]:
     """Return the arrays of a memo, by name."""
     leaves = jax.tree_util.tree_leaves_with_path(memo)
@@ -108,7 +114,8 @@ def memo_arrays(memo: Any, prefix: str) -> dict[str, NDArray]:
 
 def memo_of(core: Core, era: Era, arrays: dict[str, NDArray], prefix: str) -> Any:
     """Return the memo of a decision from its arrays, as the policy of an epoch made it."""
-    spec = replace(core.spec, capacity=era.capacity)
-    leaves, structure = jax.tree_util.tree_flatten_with_path(engine.blank_memo(era.policy, spec))
+    if era.memo is None:  # a trace takes milliseconds, and thousands of decisions may wait
+        era.memo = engine.blank_memo(era.policy, replace(core.spec, capacity=era.capacity))
+    leaves, structure = jax.tree_util.tree_flatten_with_path(era.memo)
     named = [arrays[f"{prefix}{jax.tree_util.keystr(path)}"] for path, _ in leaves]
     return jax.tree.unflatten(structure, named)
