@@ -14,7 +14,7 @@ import pytest
 
 import superarm
 from agent_presets import ARMS, BUILDS, DIM, agent_of, drive, leaves_of, same_state
-from superarm import Agent
+from superarm import Agent, Store
 from superarm.environments import linear_scores, logistic_scores
 from superarm.errors import NoChoiceError, UnknownDecisionError
 from superarm.evaluate import event_log
@@ -480,7 +480,7 @@ def junk(rng: np.random.Generator):
 
 def by_chance(agent: Agent, rng: np.random.Generator) -> bool:
     """Call with parts that fit and parts that do not; return whether it was refused."""
-    arguments = {"contexts": rng.normal(size=(int(rng.integers(1, 9)), 3))}
+    arguments = {"contexts": rng.normal(size=(int(rng.integers(2, 9)), 3))}
     count = len(arguments["contexts"])
     if rng.random() < 0.3:
         arguments["ids"] = [f"arm-{number}" for number in range(count)]
@@ -489,34 +489,63 @@ def by_chance(agent: Agent, rng: np.random.Generator) -> bool:
     if rng.random() < 0.5:
         arguments[["contexts", "ids", "mask"][int(rng.integers(3))]] = junk(rng)
     decision = int(rng.integers(0, max(agent.stats.decisions, 1))) if rng.random() < 0.8 else junk(rng)
-    feedback = float(rng.normal()) if rng.random() < 0.5 else junk(rng)
+    feedback = float(rng.random()) if rng.random() < 0.5 else junk(rng)
+    if agent.policy.chooser.size == 2 and not agent._book.is_duel and rng.random() < 0.5:
+        feedback = [feedback, None]
     calls = (
         lambda: agent.select(**arguments),
         lambda: agent.predict(**arguments),
         lambda: agent.update(decision, feedback),
         lambda: agent.explain(decision),
+        lambda: agent.select_many([arguments, arguments["contexts"]]),
+        lambda: agent.update_many([(decision, feedback), (decision, 0.5)]),
+        lambda: agent.shortlist(arguments["contexts"], junk(rng)),
+        lambda: agent.fit(junk(rng)),
     )
-    call = calls[int(rng.choice(4, p=[0.4, 0.1, 0.45, 0.05]))]
-    before = leaves_of(agent), agent.stats.decisions, agent.stats.pending
+    number = int(rng.choice(8, p=[0.4, 0.1, 0.3, 0.05, 0.02, 0.1, 0.02, 0.01]))
+    before = known_to(agent)
     try:
-        call()
+        calls[number]()
     except (ValueError, TypeError, NoChoiceError, UnknownDecisionError):
-        after = leaves_of(agent), agent.stats.decisions, agent.stats.pending
-        assert before[1:] == after[1:]
-        assert all(np.array_equal(one, other) for one, other in zip(before[0], after[0], strict=True))
+        assert number == 4 or known_to(agent) == before  # of several choices those before it are made
         return True
     return False
 
 
-@pytest.mark.parametrize("calls", [2_000, pytest.param(100_000, marks=pytest.mark.full)])
-def test_only_documented_errors_and_nothing_changed(calls):
+def known_to(agent: Agent) -> tuple:
+    """All that a refused call must leave as it was."""
+    arms, stats = agent._book.arms, agent.stats
+    known = dict(arms.places), arms.columns, stats.decisions, stats.updates, stats.pending
+    return known, [leaf.tobytes() for leaf in leaves_of(agent)]
+
+
+FUZZED = {
+    "one arm": (superarm.lin_ts, {}),
+    "a set": (lambda: superarm.comb_lin_ucb(superarm.top_k(2)), {}),
+    "a duel": (superarm.max_inp, {}),
+    "by index": (lambda: superarm.comb_ucb1(superarm.top_k(2)), {"arms": 12}),
+    "rewards of 0 to 1": (superarm.ecolog, {"min_propensity": 0.01}),
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "calls"),
+    [("one arm", 1_000), *(pytest.param(name, 100_000, marks=pytest.mark.full) for name in FUZZED)],
+)
+def test_only_documented_errors_and_nothing_changed(name, calls, tmp_path):
     rng = np.random.default_rng(0)
-    agent = Agent(superarm.lin_ts(), draws=10)
+    build, options = FUZZED[name]
+    store = Store(tmp_path / "agent", keep=100)
+    agent = Agent(build(), draws=10, max_pending=500, max_observations=200_000, store=store, **options)
     agent.select(rng.normal(size=(4, 3)))
     refused = sum(by_chance(agent, rng) for _ in range(calls))
     assert 0.2 * calls < refused < 0.8 * calls
-    assert agent.stats.updates > 0.05 * calls
+    assert agent.stats.updates > 0.02 * calls
     assert np.all(np.isfinite(agent.select(np.eye(3)).scores))
+    agent._keeper.close()  # as if it had died
+    agent._keeper = None
+    with Agent.open(store) as again:
+        assert known_to(again) == known_to(agent)
 
 
 def test_unfit_arms_are_not_remembered():

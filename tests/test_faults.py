@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import threading
 import warnings
 
 import jax.numpy as jnp
@@ -116,9 +117,28 @@ def test_an_interrupted_fit_is_only_late(tmp_path, monkeypatch):
             agent.update(decision, 1.0)  # the fifth: a fit is due
     assert not agent.update(decision, 1.0)  # it was counted
     assert agent._book.core.updates == 5
+    agent._book.repeated = 0  # which is not logged
     died(agent)
     with Agent.open(tmp_path / "agent") as again:
-        assert again.stats.updates == 5
+        assert same_state(agent, again)  # no fit is made that was not made before
+
+
+def test_a_fit_whose_failure_cannot_be_logged_stops_the_agent(tmp_path, monkeypatch):
+    agent = agent_of("neural_ucb", store=tmp_path / "agent")
+    for _ in range(4):
+        agent.update(agent.select(np.eye(4)), 1.0)
+    decision = agent.select(np.eye(4))
+
+    def fail(*_):
+        raise StoreError("no more")
+
+    monkeypatch.setattr(Program, "learn", fail)
+    monkeypatch.setattr(keeper.Keeper, "failed", fail)
+    with pytest.raises(StoreError, match="no more"):
+        agent.update(decision, 1.0)
+    with pytest.raises(StoreError, match="a call was interrupted"):
+        agent.select(np.eye(4))
+    died(agent)
 
 
 def test_a_fit_that_fails_leaves_the_one_before(monkeypatch):
@@ -152,6 +172,105 @@ def test_an_interrupted_record_stops_the_agent(tmp_path, monkeypatch):
     agent.close()
     with Agent.open(tmp_path / "agent") as again:
         assert again.stats.updates == 1  # it was written before it was interrupted
+
+
+@pytest.mark.parametrize("call", ["select", "update", "fit"])
+def test_an_interrupt_between_the_log_and_memory_stops_the_agent(call, tmp_path, monkeypatch):
+    """It would go on with less than the log says, and what it logs next would not fit."""
+    agent = Agent(superarm.lin_ucb(), store=tmp_path / "agent")
+    decision = agent.select(CONTEXTS)
+    log = event_log(CONTEXTS[None], [1], [1.0])
+    append = keeper.Keeper._append
+
+    def stop(self, *arguments):
+        append(self, *arguments)
+        raise KeyboardInterrupt
+
+    calls = {
+        "select": lambda: agent.select(CONTEXTS),
+        "update": lambda: agent.update(decision, 1.0),
+        "fit": lambda: agent.fit(log),
+    }
+    with monkeypatch.context() as patch:
+        patch.setattr(keeper.Keeper, "_append", stop)
+        with pytest.raises(KeyboardInterrupt):
+            calls[call]()
+    for refused in (calls[call], agent.checkpoint):  # a checkpoint would forget what was logged
+        with pytest.raises(StoreError, match="a call was interrupted; open or load the agent again"):
+            refused()
+    agent.close()
+    with Agent.open(tmp_path / "agent") as again:
+        assert again.stats.decisions == {"select": 2, "update": 1, "fit": 2}[call]
+        assert again.stats.updates == {"select": 0, "update": 1, "fit": 1}[call]
+
+
+def test_what_was_accepted_in_time_is_in_time_when_it_is_replayed(tmp_path):
+    times = iter([0.0, 9.99, 10.01, 10.02])
+    agent = Agent(superarm.lin_ucb(), store=tmp_path / "agent", clock=lambda: next(times), max_age=10.0)
+    decision = agent.select(CONTEXTS)
+    assert agent.update(decision, 1.0)
+    died(agent)
+    with Agent.open(tmp_path / "agent") as again:
+        assert again.stats.updates == 1
+
+
+def test_a_compaction_that_fails_is_tried_again(tmp_path):
+    agent = Agent(superarm.lin_ucb(), store=Store(tmp_path / "agent", keep=0))
+    told(agent, 3)
+    base = agent._keeper.journal._base
+    base.execute("CREATE TRIGGER no BEFORE DELETE ON log BEGIN SELECT RAISE(ABORT, 'not now'); END")
+    with pytest.raises(StoreError, match=r"log\.sqlite: could not be used: not now"):
+        agent.checkpoint()
+    told(agent, 1)
+    base.execute("DROP TRIGGER no")
+    agent.close()
+    with Agent.open(tmp_path / "agent") as again:
+        assert again.stats.updates == 4
+
+
+def test_an_offer_is_not_kept_without_its_decision(tmp_path):
+    agent = Agent(superarm.lin_ucb(), store=tmp_path / "agent")
+    base = agent._keeper.journal._base
+    base.execute("CREATE TRIGGER no BEFORE INSERT ON log BEGIN SELECT RAISE(ABORT, 'not now'); END")
+    with pytest.raises(StoreError, match="not now"):
+        agent.select(CONTEXTS)
+    assert base.execute("SELECT count(*) FROM offers").fetchone() == (0,)
+    base.execute("DROP TRIGGER no")
+    agent.select(CONTEXTS)
+    assert base.execute("SELECT count(*) FROM offers").fetchone() == (1,)
+    agent.close()
+
+
+def test_what_a_killed_writer_left_is_cleared_away(tmp_path):
+    Agent(superarm.lin_ucb(), store=tmp_path / "agent").close()
+    left = tmp_path / "agent" / f".{keeper.STATE}.abc"
+    left.write_bytes(b"half")
+    Agent.open(tmp_path / "agent").close()
+    assert not left.exists()
+
+
+def test_a_store_of_the_same_preset_with_other_settings_is_refused(tmp_path):
+    Agent(superarm.lin_ucb(noise=0.5), store=tmp_path / "agent").close()
+    with pytest.raises(StoreError, match="is of another lin_ucb, with other settings than those given"):
+        Agent.open(tmp_path / "agent", policy=superarm.lin_ucb(noise=0.6))
+    Agent.open(tmp_path / "agent", policy=superarm.lin_ucb(noise=0.5)).close()
+
+
+def test_shapes_of_memos_are_found_once(tmp_path, monkeypatch):
+    """Thousands of decisions may wait; a trace for each would take minutes."""
+    agent = agent_of("neural_ucb", store=tmp_path / "agent")
+    for _ in range(5):
+        agent.select(np.eye(4))
+    agent.checkpoint()
+    for _ in range(5):
+        agent.select(np.eye(4))
+    died(agent)
+    traced = []
+    blank = superarm.engine.blank_memo
+    monkeypatch.setattr(superarm.engine, "blank_memo", lambda *one: traced.append(1) or blank(*one))
+    with Agent.open(tmp_path / "agent") as again:
+        assert again.stats.pending == 10
+    assert len(traced) == 1
 
 
 def test_a_refused_choice_begins_no_epoch(tmp_path):
@@ -293,6 +412,37 @@ def test_a_fit_aside_that_fails_keeps_nobody_waiting(fails, tmp_path, monkeypatc
     agent.close()
 
 
+def test_a_fit_is_due_in_every_epoch():
+    """Also after as many updates as the last one of the epoch before."""
+    agent = Agent(superarm.glm_es_anytime(first=8, learn_every=5), arms=4, background=True)
+    agent.select(CONTEXTS)
+    while agent._book.core.number < 1 or agent._book.core.updates < 5:
+        agent.update(agent.select(CONTEXTS), 1.0)
+        agent.wait()
+    assert int(np.asarray(agent._book.core.state.fit.version)) == 1
+
+
+def test_decisions_are_served_while_a_fit_is_made(monkeypatch):
+    agent = agent_of("neural_ucb", background=True)
+    learn, begun, go_on = Program.learn, threading.Event(), threading.Event()
+
+    def slow(*arguments):
+        begun.set()
+        assert go_on.wait(60)
+        return learn(*arguments)
+
+    monkeypatch.setattr(Program, "learn", slow)
+    for _ in range(5):
+        agent.update(agent.select(np.eye(4)), 1.0)
+    assert begun.wait(60)
+    agent.update(agent.select(np.eye(4)), 1.0)  # neither waits for the fit
+    assert agent.stats.updates == 6
+    assert int(agent._book.core.state.fit.version) == 0
+    go_on.set()
+    agent.wait()
+    assert int(agent._book.core.state.fit.version) == 1
+
+
 @pytest.mark.full
 def test_an_epoch_that_replays_has_learned_in_the_background_too():
     agent = agent_of("cn_ucb_doubling", background=True)
@@ -315,6 +465,45 @@ def test_columns_survive_a_crash(tmp_path):
 
 
 # Calls that must leave no trace, and calls that must work
+
+
+def test_a_decision_of_another_agent_is_refused():
+    one, other = Agent(superarm.lin_ucb()), Agent(superarm.lin_ucb())
+    decision = one.select(CONTEXTS, ids=["a", "b", "c", "d"])
+    other.select(CONTEXTS)
+    with pytest.raises(ValueError, match="update: decision must be one of this agent's, whose number 0"):
+        other.update(decision, 1.0)
+
+
+def test_features_stay_after_history_too():
+    agent = Agent(superarm.glm_es(warmup=0, memory="arms"), arms=4)
+    agent.fit(event_log(np.stack([CONTEXTS] * 3), [0, 1, 2], [1.0, 0.0, 1.0]))
+    with pytest.raises(ValueError, match="the features of arm 'w' must stay as they were, got others"):
+        agent.select(CONTEXTS + 1.0, ids=["w", "x", "y", "z"])
+    agent.select(CONTEXTS, ids=["w", "x", "y", "z"])
+
+
+def test_history_of_duels():
+    agent, told_so = Agent(superarm.glm_duel()), Agent(superarm.glm_duel())
+    log = event_log(np.stack([CONTEXTS] * 2), [[0, 1], [2, 1]], [[1.0, 0.0], [0.25, 0.75]])
+    assert agent.fit(log) == 2
+    core = told_so._book.started(3)
+    for pair, shares in (([0, 1], [1.0, 0.0]), ([2, 1], [0.25, 0.75])):
+        event = program.Happened(np.array(pair, np.int32), CONTEXTS[pair], np.array(shares), np.ones(2, bool))
+        told_so._book.given(event)
+        core.learn_if_due()
+    assert same_state(agent, told_so)
+    wrong = event_log(CONTEXTS[None], [[0, 1]], [[1.0, 1.0]])
+    with pytest.raises(ValueError, match="fit: feedback of a duel must be"):
+        agent.fit(wrong)
+
+
+def test_room_is_counted_as_it_is_taken(monkeypatch):
+    agent = agent_of("cn_ucb_doubling")
+    for _ in range(3):
+        agent.update(agent.select(np.eye(4)), np.ones(2))
+    core = agent._book.core
+    assert core._replayed == sum(int(one.observed.sum()) for one in core.events) == 6
 
 
 @pytest.mark.full

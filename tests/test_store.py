@@ -106,23 +106,34 @@ WORK = """
     import numpy as np
     import superarm
 
-    folder, seed = sys.argv[1], int(sys.argv[2])
+    folder, seed, way, begun = sys.argv[1], int(sys.argv[2]), sys.argv[3], int(sys.argv[4])
     rng = np.random.default_rng(seed)
-    store = superarm.Store(folder, checkpoint_every=5)
-    agent = superarm.Agent(superarm.lin_ucb(), store=store)
+    batch = 3 if way == "batches" else 1
+    store = superarm.Store(folder, checkpoint_every=5, keep=4 if way == "batches" else None)
+    if begun:
+        agent = superarm.Agent.open(store)
+    elif way == "aside":
+        agent = superarm.Agent(superarm.logistic_ts(learn_every=3), store=store, background=True, draws=0)
+    else:
+        agent = superarm.Agent(superarm.lin_ucb(), store=store)
     print("ready", flush=True)
     while True:
-        decision = agent.select(rng.normal(size=(4, 3)))
-        reward = float(rng.normal())
-        agent.update(decision, reward)
-        print(decision.id, *decision.features[0].tolist(), reward, flush=True)
+        decisions = agent.select_many([rng.normal(size=(4, 3)) for _ in range(batch)])
+        rewards = [float(rng.random() < 0.5) for _ in decisions]
+        agent.update_many(list(zip(decisions, rewards)))
+        lines = [
+            " ".join(map(str, [one.id, *one.features[0].tolist(), reward]))
+            for one, reward in zip(decisions, rewards)
+        ]
+        print("\\n".join(lines), flush=True)  # one write, which is whole or not there
 """
+WAYS = ("one by one", "batches", "twice", "aside")
 
 
-def killed(folder: Path, seed: int) -> np.ndarray:
+def killed(folder: Path, seed: int, way: str, begun: bool = False) -> np.ndarray:
     """Start an agent in another process, kill it at a random moment, and return what it acknowledged."""
-    rng = np.random.default_rng(seed)
-    command = [sys.executable, "-c", textwrap.dedent(WORK), str(folder), str(seed)]
+    rng = np.random.default_rng([seed, begun])
+    command = [sys.executable, "-c", textwrap.dedent(WORK), str(folder), str(seed), way, str(int(begun))]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:  # noqa: S603
         assert process.stdout is not None
         assert process.stdout.readline() == "ready\n"
@@ -131,18 +142,23 @@ def killed(folder: Path, seed: int) -> np.ndarray:
         os.kill(process.pid, signal.SIGKILL)
         lines += process.stdout.readlines()
     whole = [line.split() for line in lines if line.endswith("\n")]
-    return np.array([[float(word) for word in words] for words in whole])
+    return np.array([[float(word) for word in words] for words in whole]).reshape(-1, 5)
 
 
 @pytest.mark.parametrize(
     "seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.full) for seed in range(2, 200))]
 )
 def test_a_killed_process_loses_no_acknowledged_update(seed, tmp_path):
-    told = killed(tmp_path / "agent", seed)
+    way = WAYS[seed % len(WAYS)]
+    told = killed(tmp_path / "agent", seed, way)
+    cut_off = 3 if way == "batches" else 1  # updates that may have been made and not been told
+    if way == "twice":
+        told = np.concatenate([told, killed(tmp_path / "agent", seed, way, begun=True)])
+        cut_off = 2
     with Agent.open(tmp_path / "agent") as agent:
-        assert len(told) <= agent.stats.updates <= len(told) + 1  # one may have been cut off as it was told
-        assert agent.stats.decisions <= agent.stats.updates + 1
-        if agent.stats.updates == len(told):
+        assert len(told) <= agent.stats.updates <= len(told) + cut_off
+        assert agent.stats.decisions <= agent.stats.updates + cut_off
+        if agent.stats.updates == len(told) and way != "aside":
             features, rewards = told[:, 1:4], told[:, 4]
             precision = np.eye(3) + features.T @ features
             mean = np.linalg.solve(precision, features.T @ rewards)
@@ -161,6 +177,23 @@ def test_one_agent_at_a_time(tmp_path):
     with pytest.raises(StoreError, match=r"agent: holds an agent; use Agent\.open to go on with it"):
         Agent(superarm.lin_ucb(), store=tmp_path / "agent")
     Agent.open(tmp_path / "agent").close()
+
+
+def test_one_process_at_a_time(tmp_path):
+    code = "import sys, superarm; superarm.Agent.open(sys.argv[1])"
+    with Agent(superarm.lin_ucb(), store=tmp_path / "agent"):
+        command = [sys.executable, "-c", code, str(tmp_path / "agent")]
+        other = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
+    assert "StoreError: agent: is in use by another agent" in other.stderr
+
+
+@pytest.mark.parametrize(("power_safe", "level"), [(False, 1), (True, 2)])
+def test_power_safe_waits_for_the_disk(power_safe, level, tmp_path):
+    """In WAL mode SQLite waits at every commit at level FULL, 2, and not at NORMAL, 1."""
+    with Agent(superarm.lin_ucb(), store=Store(tmp_path / "agent", power_safe=power_safe)) as agent:
+        base = agent._keeper.journal._base
+        assert base.execute("PRAGMA synchronous").fetchone() == (level,)
+        assert base.execute("PRAGMA journal_mode").fetchone() == ("wal",)
 
 
 # Bounded

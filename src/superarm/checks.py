@@ -42,6 +42,8 @@ def real(where: str, name: str, value: Any) -> Any:
     """Return `value` as a float64 leaf; it must be a finite number, or an array of them for a grid."""
     if isinstance(value, bool) or not isinstance(value, int | float | np.number | np.ndarray):
         raise TypeError(f"{where}: {name} must be a number, got {type(value).__name__}")
+    if np.iscomplexobj(value):
+        raise TypeError(f"{where}: {name} must be real, got dtype {np.asarray(value).dtype}")
     try:
         array = np.asarray(value, dtype=np.float64)
     except (TypeError, ValueError) as error:
