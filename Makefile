@@ -13,7 +13,7 @@ demo: $(READY)
 test: $(READY) lint
 	$(BIN)/python -m pytest -n auto --dist worksteal -m "not full"
 
-test-full: $(READY) lint
+test-full: $(READY) lint docs
 	$(BIN)/python -m pytest -n auto --dist worksteal
 
 lint: $(READY)

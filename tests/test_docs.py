@@ -6,6 +6,7 @@ import doctest
 import importlib
 import pkgutil
 import re
+import sys
 from pathlib import Path
 
 import jax
@@ -78,5 +79,7 @@ def test_public_names_are_all_there_is():
 
 def test_everything_public_has_words_and_presets_have_references():
     for name in superarm.policies.__all__:
-        text = getattr(superarm.policies, name).__doc__
-        assert ">>>" in text, name
+        preset = getattr(superarm.policies, name)
+        assert ">>>" in preset.__doc__, name
+        words = preset.__doc__ + sys.modules[preset.__module__].__doc__
+        assert re.search(r"(19|20)\d\d", words) or name in ("uniform", "uniform_duel"), name

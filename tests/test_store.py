@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -20,7 +21,7 @@ import superarm
 from agent_presets import BUILDS, DIM, FEATURES, agent_of, drive, same_state
 from superarm import Agent, Store
 from superarm.errors import StoreError
-from superarm.store import state_file
+from superarm.store import journal, state_file
 
 GOLDEN = Path(__file__).parent / "golden"
 QUICK = ("ensemble_duel",)
@@ -349,6 +350,32 @@ def test_files_of_schema_1_are_read():
     for contexts, items in zip(expected["contexts"], expected["items"], strict=True):
         assert list(agent.select(np.array(contexts)).items) == items
     assert "state.record.mean" in load_file(GOLDEN / "agent-1.safetensors")
+
+
+def test_stores_of_schema_1_are_opened(tmp_path):
+    """Written by the first version, which was killed: a checkpoint, and a log that goes on after it."""
+    shutil.copytree(GOLDEN / "store-1", tmp_path / "agent")
+    expected = json.loads((GOLDEN / "store-1.json").read_text())
+    with Agent.open(tmp_path / "agent") as agent:
+        assert agent.stats.updates == expected["updates"]
+        assert agent.stats.pending == expected["pending"]
+        np.testing.assert_allclose(agent._book.core.state.record.mean, expected["mean"], rtol=1e-12)
+        assert [agent.select(np.eye(3)).item for _ in range(5)] == expected["items"]
+
+
+def test_logs_of_an_older_schema_are_brought_up(tmp_path, monkeypatch):
+    Agent(superarm.lin_ucb(), store=tmp_path / "agent").close()
+    monkeypatch.setattr(journal, "SCHEMA", 3)
+    steps = {1: "ALTER TABLE log ADD COLUMN one TEXT;", 2: "ALTER TABLE log ADD COLUMN two TEXT;"}
+    monkeypatch.setattr(journal, "MIGRATIONS", steps)
+    base = journal._opened(tmp_path / "agent" / "log.sqlite")
+    columns = [row[1] for row in base.execute("PRAGMA table_info(log)")]
+    assert columns[-2:] == ["one", "two"]
+    assert base.execute("PRAGMA user_version").fetchone() == (3,)
+    base.close()
+    monkeypatch.setattr(journal, "SCHEMA", 5)
+    with pytest.raises(StoreError, match=r"log\.sqlite: has schema 3, older than 5"):
+        journal._opened(tmp_path / "agent" / "log.sqlite")
 
 
 def test_files_of_an_older_schema_are_brought_up(saved, monkeypatch):

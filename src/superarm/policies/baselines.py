@@ -11,7 +11,7 @@ from superarm.types import Oracle
 
 
 def uniform(oracle: Oracle | None = None) -> Policy:
-    """Choose at random: one arm, or a set through the oracle. It learns nothing.
+    """Choose at random: one arm, or a set through the oracle. It learns nothing, and needs no reference.
 
     >>> import superarm
     >>> superarm.uniform().name
@@ -36,6 +36,8 @@ def epsilon_greedy(
     width: str = "full",
 ) -> Policy:
     """With probability epsilon choose at random, otherwise by the linear model's mean.
+
+    Sutton & Barto (2018), Reinforcement learning: an introduction, section 2.2; here over linear scores.
 
     >>> import superarm
     >>> superarm.epsilon_greedy(epsilon=0.05).name

@@ -30,7 +30,8 @@ def glm_duel(
     """A duel with linear utilities x'theta, fitted by maximum likelihood to the differences of features.
 
     Widths are those of V = ridge I + sum (x_1 - x_2)(x_1 - x_2)'. `max_inp` and `max_pair_ucb` are two of the
-    six combinations of rule and strategy.
+    six combinations of rule and strategy. The model is that of Saha (2021), Optimal algorithms for stochastic
+    contextual preference bandits, NeurIPS; the strategies are those of Oh, Park & Paik (2026).
 
     Args:
         rule: "ucb" or "ts".
@@ -132,7 +133,8 @@ def ensemble_duel(
 ) -> Policy:
     """A duel of two members of an ensemble, drawn at random: each names its best arm.
 
-    What falls out of ensembles (sun2026) and preferences (oh2026); no paper has it.
+    What falls out of ensembles (Sun, Wang & Xu, 2026) and preferences (Oh, Park & Paik, 2026); no paper has
+    it.
 
     Args:
         model: of utilities: `shallow_model(...)` for a network; by default a logistic linear model.

@@ -23,8 +23,8 @@ def warm_up(
         policy: decides afterwards.
         rounds: tau, decisions by the plan; may be left out with "each".
         plan: "each", arm after arm, once each unless `rounds` says otherwise; "uniform", at random;
-            "design", by a G-optimal design of the arms (`superarm.design`), rounded as in Algorithm 3 of
-            sun2026, for arms that stay: it is made of those on offer at the first decision.
+            "design", by a G-optimal design of the arms (`superarm.design`), rounded as in Algorithm 3 of Sun,
+            Wang & Xu (2026), for arms that stay: it is made of those on offer at the first decision.
         horizon: decisions that there will be; a longer warm-up is cut to half of them.
 
     Where a set is chosen, it holds the planned arm, with others at random.

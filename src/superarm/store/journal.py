@@ -27,6 +27,7 @@ from superarm.arms import Offered
 from superarm.errors import StoreError
 
 SCHEMA = 1
+MIGRATIONS: dict[int, str] = {}  # SQL from a schema to the next
 APPLICATION = 0x5A41524D  # of SQLite files that are superarm's
 NDArray = np.ndarray[Any, Any]
 
@@ -272,7 +273,17 @@ def _checked(base: sqlite3.Connection, path: Path) -> sqlite3.Connection:
         base.executescript(
             f"BEGIN; {_TABLES} PRAGMA application_id = {APPLICATION}; PRAGMA user_version = {SCHEMA}; COMMIT;"
         )
+    if base.execute("PRAGMA application_id").fetchone()[0] == APPLICATION:
+        _bring_up(base)
     return _known(base, path)
+
+
+def _bring_up(base: sqlite3.Connection) -> None:
+    """Change the tables of an older schema to those of today, step by step, each whole or not at all."""
+    schema = base.execute("PRAGMA user_version").fetchone()[0]
+    while schema < SCHEMA and schema in MIGRATIONS:
+        schema += 1
+        base.executescript(f"BEGIN; {MIGRATIONS[schema - 1]} PRAGMA user_version = {schema}; COMMIT;")
 
 
 def _known(base: sqlite3.Connection, path: Path) -> sqlite3.Connection:
