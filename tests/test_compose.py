@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import jax
 import pytest
 
 import superarm
+from superarm.choosers.duel import STRATEGIES
 from superarm.compose import CHOOSERS, Combination, combinations
 from superarm.environments import duels, linear_scores, logistic_scores
 
 SET = superarm.top_k(2)
-DUEL = "asymmetric"
+CHOSEN = {"one arm": (None,), "a set": (SET,), "a duel": STRATEGIES}
 SEEDS, ROUNDS = 2, 200
 MADE = [one for one in combinations() if not one.refused]
 QUICK = {
@@ -19,13 +22,17 @@ QUICK = {
 
 
 def rows():
-    """Every combination with every width; most in the full tests only."""
+    """Every combination with every width and strategy; most in the full tests only."""
     for one in MADE:
-        for width in one.widths or ("",):
+        if one.explorer == "uniform":  # which does not learn
+            continue
+        for width, chooser in product(one.widths or ("",), CHOSEN[one.chooser]):
+            if (one.explorer, chooser) == ("ensemble", "candidate"):  # is refused
+                continue
             key = (one.model, one.explorer, one.chooser, width)
             marks = [] if key in QUICK else [pytest.mark.full]
-            if one.explorer != "uniform":  # which does not learn
-                yield pytest.param(one, width, id="-".join(key).replace(" ", "-"), marks=marks)
+            words = "-".join([*key, chooser if isinstance(chooser, str) else ""]).replace(" ", "-")
+            yield pytest.param(one, width, chooser, id=words, marks=marks)
 
 
 def small(one: Combination) -> dict:
@@ -52,10 +59,9 @@ def world_of(one: Combination):
     return logistic_scores(chosen, latent=steep, dim=4, num_arms=8)
 
 
-@pytest.mark.parametrize(("one", "width"), list(rows()))
-def test_every_combination_learns(one, width):
+@pytest.mark.parametrize(("one", "width", "chooser"), list(rows()))
+def test_every_combination_learns(one, width, chooser):
     world = world_of(one)
-    chooser = {"one arm": None, "a set": SET, "a duel": DUEL}[one.chooser]
     policy = superarm.policy(
         one.model, explorer=one.explorer, chooser=chooser, width=width or None, radius=0.3, **small(one)
     )
@@ -109,6 +115,11 @@ def test_all_names_are_there():
         ({"model": "neural", "explorer": "greedy", "width": "full"}, ValueError, "which asks for none"),
         ({"model": superarm.glm(), "ridge": 2.0}, TypeError, "settings must be the model's own, got ridge"),
         ({"model": "linear", "chooser": "optimistic"}, ValueError, "model of a duel must be one of"),
+        (
+            {"model": "logistic", "explorer": "ensemble", "chooser": "candidate"},
+            ValueError,
+            "got 'candidate'",
+        ),
         ({"model": "probit", "explorer": "ensemble"}, ValueError, "model must take any real reward"),
         ({"model": "one-pass", "explorer": "perturbed"}, ValueError, "model must be generalized linear"),
         ({"radius": -1.0}, ValueError, "radius must be >= 0, got -1.0"),

@@ -117,6 +117,9 @@ def policy(
     chosen = _chooser(chooser)
     duel = isinstance(chosen, Duel)
     if isinstance(chosen, Duel) and isinstance(chooser, str) and kind == "ensemble":
+        if chooser == "candidate":  # the best arm would meet the one that it differs most from, for ever
+            must = "chooser of an ensemble must be 'asymmetric' or 'optimistic'"
+            raise ValueError(f"{WHERE}: {must} among duels, got 'candidate'")
         # Members start alike: while they agree, an arm would meet itself, and nothing would be learned.
         chosen = replace(chosen, self_duels=False)
     part, link = _model(model, kind, duel, settings)
