@@ -399,3 +399,49 @@ def test_members_spread_over_two_devices_decide_alike():
 def test_one_device_holds_all_members():
     init = jax.jit(lambda: superarm.lin_es(size=4).init(jax.random.key(0), Spec(dim=3, num_arms=5)))
     assert {len(leaf.sharding.device_set) for leaf in jax.tree.leaves(init())} == {len(jax.devices())} == {1}
+
+
+# --- members in parts ---------------------------------------------------------------------------------------
+
+
+def taught(policy, rounds: int = 12):
+    """A state with some history, not fitted."""
+    rng = np.random.default_rng(0)
+    spec = Spec(dim=3, num_arms=4, capacity=rounds)
+    state = policy.init(jax.random.key(0), spec)
+    for number in range(rounds):
+        features = jnp.asarray(rng.normal(size=(1, 3)))
+        event = Event(
+            items=jnp.array([number % 4], jnp.int32),
+            features=features,
+            feedback=jnp.asarray(rng.normal(size=1)),
+            observed=jnp.ones(1, bool),
+        )
+        state = policy.observe(state, jax.random.key(number), event)
+    return state
+
+
+@pytest.mark.parametrize("parts", [1, 3])
+@pytest.mark.parametrize("name", ["glm_es", "neural_es"])
+def test_members_are_fitted_in_parts(name, parts):
+    build = {"glm_es": {}, "neural_es": {"model": network(memory="all")}}
+    policy = getattr(superarm, name)(size=7, warmup=0, **build[name])
+    state, key = taught(policy), jax.random.key(5)
+    whole = policy.learn(state, key)
+    found = superarm.learn_members(policy, state, key, parts=parts, workers=0)
+    assert jax.tree.structure(found) == jax.tree.structure(whole)
+    for one, other in zip(jax.tree.leaves(found), jax.tree.leaves(whole), strict=True):
+        assert (one.shape, one.dtype) == (other.shape, other.dtype)
+        np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)
+    first = jax.tree.leaves(found.params)[0]
+    assert not np.allclose(first[0], first[6])
+
+
+def test_only_ensembles_have_members():
+    policy = superarm.lin_ucb()
+    state = policy.init(jax.random.key(0), Spec(dim=3, num_arms=4))
+    with pytest.raises(TypeError, match="learn_members: policy must have an ensemble for its model, got lin"):
+        superarm.learn_members(policy, state, jax.random.key(1), parts=2)
+    policy = superarm.glm_es(size=3, warmup=0)
+    with pytest.raises(ValueError, match="learn_members: parts must be between 1 and 3, got 4"):
+        superarm.learn_members(policy, taught(policy), jax.random.key(1), parts=4)

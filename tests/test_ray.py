@@ -9,6 +9,8 @@ import sys
 import time
 from functools import partial
 
+import jax
+import numpy as np
 import pandas as pd
 import pytest
 import ray
@@ -151,6 +153,17 @@ def test_an_error_of_a_job_is_raised_as_it_is(joined):
 
     with pytest.raises(SimulationError, match=r"^round 7$"):
         run_all(fails, [7])
+
+
+@pytest.mark.full
+def test_members_of_an_ensemble_are_fitted_on_the_cluster_as_here(joined):
+    """Bit for bit, part by part; a worker that dies is replaced."""
+    policy = superarm.glm_es(size=6, warmup=0)
+    state = policy.init(jax.random.key(0), superarm.Spec(dim=3, num_arms=4, capacity=8))
+    state = jax.tree.map(np.ones_like, state)  # as good a history as any
+    fit = partial(superarm.learn_members, policy, state, jax.random.key(1), parts=3)
+    here, there = jax.tree.leaves(fit(workers=1)), jax.tree.leaves(fit(engine="ray"))
+    assert all(np.array_equal(one, other) for one, other in zip(here, there, strict=True))
 
 
 def test_workers_have_the_local_settings_and_where_data_is(joined, monkeypatch, tmp_path):

@@ -72,6 +72,7 @@ from superarm.policies import (
 from superarm.selection import Selection
 from superarm.serial import low_latency
 from superarm.simulate import SimulationError, compare, simulate
+from superarm.spread import learn_members
 from superarm.store.keeper import Store
 from superarm.tune import tune
 from superarm.types import Choice, Decision, Event, Spec, State
@@ -123,6 +124,7 @@ __all__ = [
     "glm_tsl",
     "glm_ucb",
     "keep_compiled",
+    "learn_members",
     "lemma1_radius",
     "lemma7_radius",
     "lin_es",

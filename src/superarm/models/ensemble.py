@@ -127,9 +127,26 @@ class Ensemble:
 
     def learn(self, state: State, key: Array, width: Width | None) -> Any:
         """Return every member fitted to its own history."""
+        return self.learn_with(state, jax.random.split(key, self.size), width)
+
+    def learn_with(self, state: State, keys: Array, width: Width | None) -> Any:
+        """Return every member fitted with a key (m,) of its own."""
         axes = self.axes(state, width)
-        keys = jax.random.split(key, self.size)
         return jax.vmap(lambda one, own: self.model.learn(one, own, width), (axes, 0), axes.fit)(state, keys)
+
+    def some(self, state: State, width: Width | None, members: slice) -> State:
+        """The state of some members, with what all share."""
+        return _per_leaf(self.axes(state, width), state, lambda leaf: leaf[members])
+
+    def joined(self, fits: list[Any], state: State, width: Width | None) -> Any:
+        """One fit from those of all members in order; what they share is in each."""
+
+        def part(axis: int | None, first: Any, *others: Any) -> Any:
+            if axis is None:
+                return first
+            return jax.tree.map(lambda *leaves: jnp.concatenate(leaves), first, *others)
+
+        return jax.tree.map(part, self.axes(state, width).fit, *fits, is_leaf=lambda axis: axis is None)
 
     def axes(self, state: State, width: Width | None) -> State:
         """Per part of the state, 0 where members differ, None where they share."""
