@@ -18,9 +18,9 @@ BLOCKS = ITEMS // BLOCK
 HEAD = f"""## The best {SIZE} of a million items, d = {DIM}
 
 `Agent.shortlist` of LinUCB after 200 updates, on a float32 array of JAX. Milliseconds, the least of {TURNS}
-in turns. With the full width the measure is its arithmetic, 2 n d^2 operations at the rate of a float32 product
-of two 1024 x 1024 matrices; "products" are those of the same blocks, ({BLOCK}, {DIM}) by ({DIM}, {DIM}), and
-nothing else. With the diagonal width it is one read of the features, their sum.
+in turns. With the full width the measure is its arithmetic, 2 n d^2 operations at the rate of a float32
+product of two 1024 x 1024 matrices; "products" are those of the same blocks, ({BLOCK}, {DIM}) by ({DIM},
+{DIM}), and nothing else. With the diagonal width it is one read of the features, their sum.
 
 | width | milliseconds | measure | ratio | products |
 |---|---|---|---|---|
