@@ -49,7 +49,7 @@ minibatches of 32; {ROUNDS} rounds. Both sides play the same {TURNS} streams, wh
 more than looking a round up. Milliseconds a round, of the fastest of {TURNS} runs a side, in turns. Regret is
 the mean over the streams, and "chance" that of choosing at random.
 
-| policy | arms | calvera, ms | of which training | superarm, ms | ratio | regret, calvera | superarm | chance |
+| policy | arms | calvera, ms | its training | superarm, ms | ratio | regret, calvera | superarm | chance |
 |---|---|---|---|---|---|---|---|---|
 """
 
