@@ -31,8 +31,8 @@ def fastest(calls: Mapping[str, Callable[[], Any]], turns: int) -> dict[str, flo
 
 
 @cache
-def square_rate() -> float:
-    """Gflop/s of a float32 product of two 1024 x 1024 matrices."""
-    left = jnp.ones((SQUARE, SQUARE), jnp.float32)
+def square_rate(dtype: str = "float32") -> float:
+    """Gflop/s of a product of two 1024 x 1024 matrices."""
+    left = jnp.ones((SQUARE, SQUARE), dtype)
     product = jax.jit(lambda one, other: one @ other)
     return 2.0 * SQUARE**3 / fastest({"product": lambda: product(left, left)}, 15)["product"] / 1e9
