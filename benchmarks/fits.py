@@ -34,8 +34,8 @@ beside them. The least of {TURNS} in turns; the target is {TARGET:.0%} of the pr
 """
 PIECES = """
 Where the time goes, in milliseconds: the products, and what each piece adds when it is put around them, one
-after the other. "The rest" is what the fit takes beyond all of them: the history in slices, the objective
-before and after, the check that it did not diverge.
+after the other; less than 0 is noise. "The rest" is what the fit takes beyond all of them: the search for a
+step's length, the objective before and after, the check that it did not diverge.
 
 | fit | products | relu and masks | loss | optimizer or Cholesky | the rest |
 |---|---|---|---|---|---|
@@ -92,16 +92,13 @@ def network(policy: Any, spec: Spec, **options: Any) -> Case:
 @double
 def section() -> str:
     """Measure every fit beside its pieces."""
-    first, second = [], []
-    for name, case in cases().items():
-        one, two = rows(name, case)
-        first.append(one)
-        second.append(two)
-    return HEAD + "".join(first) + PIECES + "".join(second)
+    found = [rows(name, case) for name, case in cases().items()]
+    rates, pieces, held = ("".join(column) for column in zip(*found, strict=True))
+    return HEAD + rates + PIECES + pieces + (f"\nBelow the target:\n\n{held}" if held else "")
 
 
-def rows(name: str, case: Case) -> tuple[str, str]:
-    """Measure one fit."""
+def rows(name: str, case: Case) -> tuple[str, str, str]:
+    """Measure one fit; return its rate, its pieces and, below the target, what holds it."""
     state, key = filled(case.policy, case.spec), jax.random.key(1)
     parts = case.parts(newton_steps(case.policy, state))
     leaves, structure = jax.tree.flatten(state)  # before the clock starts: it is done in Python
@@ -115,18 +112,20 @@ def rows(name: str, case: Case) -> tuple[str, str]:
     pieces = dict(zip(spent, np.diff([0.0, *spent.values()]), strict=True)) | {
         "the rest": whole - [*spent.values()][-1]
     }
-    last = pieces.get("optimizer", pieces.get("Cholesky"))
-    cells = (
-        pieces["products"],
-        pieces.get("relu and masks", 0.0),
-        pieces["loss"],
-        last,
-        pieces["the rest"],
+    added = {piece: took for piece, took in pieces.items() if piece != "products"}
+    held = ", ".join(
+        f"{piece} {1e3 * took:.2f}" for piece, took in sorted(added.items(), key=lambda one: -one[1])
     )
+    short = name.partition(":")[0]
+    cells = [pieces.get(column, 0.0) for column in ("products", "relu and masks", "loss")]
+    cells += [pieces.get("optimizer", pieces.get("Cholesky", 0.0)), pieces["the rest"]]
     shown = " | ".join(f"{1e3 * cell:.2f}" for cell in cells)
     return (
         f"| {label} | {1e3 * flops:.0f} | {1e3 * whole:.2f} | {rates} | {square:.0f} |\n",
-        f"| {name.partition(':')[0]} | {shown} |\n",
+        f"| {short} | {shown} |\n",
+        f"- {short}: of {1e3 * whole:.2f} ms the products take {1e3 * bare:.2f}; {held}.\n"
+        if bare < TARGET * whole
+        else "",
     )
 
 
