@@ -303,7 +303,8 @@ def play(side, contexts, rewards, seconds):
         ended = time.perf_counter()
         spent.append(ended - begun)
         items.append(item)
-        if (total := total + spent[-1]) > seconds or ended > ends:
+        total += spent[-1] if len(spent) > 1 else 0.0  # the first call may set things up
+        if total > seconds or ended > ends:
             break
     return items, spent
 
