@@ -18,25 +18,32 @@ import sys
 from pathlib import Path
 
 import superarm
-from superarm.experiments.machine import commit, cpu_model, versions
+from benchmarks.machine import machine
+from superarm.experiments.machine import commit, versions
 
 SECTIONS = (
     "peers",
+    "agent_profile",
+    "first_decision",
     "paths",
     "exact_width",
     "calvera_peer",
     "neural_log",
     "ensembles",
     "duels",
+    "fits",
     "catalogue",
     "growth",
+    "growth_presets",
+    "quick",
 )
 HERE = Path(__file__).parent
 
 HEAD = """# Benchmarks
 
 `make bench` measures, prints and rewrites this page. One thread on every side. Read the ratios: absolute
-times depend on the machine and on what else it does.
+times depend on the machine and on what else it does. Sections may be of different commits and days; the last
+line of each says its own.
 
 """
 
@@ -58,7 +65,7 @@ def main() -> None:
 def origin() -> str:
     """When, on what and with what a section was measured."""
     named = ", ".join(f"{name} {version}" for name, version in versions().items())
-    return f"{datetime.date.today().isoformat()}, commit {commit()[:10]}, {cpu_model()}, {named}.\n"
+    return f"{datetime.date.today().isoformat()}, commit {commit()[:10]}, {machine()}, {named}.\n"
 
 
 if __name__ == "__main__":

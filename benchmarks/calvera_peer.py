@@ -1,16 +1,19 @@
-"""NeuralUCB with the diagonal width against calvera's (PyPI): same network, same training, in turns."""
+"""NeuralUCB and NeuralTS against calvera's (PyPI): same stream, same network, same training, in turns."""
 
 from __future__ import annotations
 
 import json
 import os
-import statistics
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 import superarm
-from superarm.environments import nonlinear_scores
+from superarm.environments import stream
 from superarm.rollout import run_seed
 
 HERE = Path(__file__).parent
@@ -28,38 +31,56 @@ PACKAGES = (
     "tqdm",
 )
 SETTINGS = {
-    "dim": 20,
     "units": 100,
-    "rounds": 512,
     "learn_every": 64,
     "batch": 32,
     "steps": 64,
     "learning_rate": 0.001,
     "decay": 1e-3,
 }
-TURNS = 3
+DIM, ROUNDS, NOISE, TURNS = 20, 512, 0.01, 3
+ARMS = (10, 50)
 
-HEAD = """## NeuralUCB with the diagonal width against calvera 1.0.2
+HEAD = f"""## NeuralUCB and NeuralTS with the diagonal width against calvera 1.0.2
 
-d = 20, one hidden layer of 100 without biases, lambda = 0.001; every 64 rounds 64 Adam steps on minibatches
-of 32; 512 rounds. Milliseconds a round, choosing, observing and training together; medians of 3 runs, one
-side after the other.
+d = {DIM}, one hidden layer of 100 without biases, lambda = 0.001; every 64 rounds 64 Adam steps on
+minibatches of 32; {ROUNDS} rounds. Both sides play the same {TURNS} streams, whose contexts, means
+(x'theta)^2 and noise NumPy draws before: the clock has choosing, observing and training, and of the world no
+more than looking a round up. Milliseconds a round, of the fastest of {TURNS} runs a side, in turns. Regret is
+the mean over the streams, and "chance" that of choosing at random.
 
-| arms | calvera, ms | of which training | superarm, ms | ratio | regret, calvera | regret, superarm |
-|---|---|---|---|---|---|---|
+| policy | arms | calvera, ms | its training | superarm, ms | ratio | regret, calvera | superarm | chance |
+|---|---|---|---|---|---|---|---|---|
 """
 
 
 def section() -> str:
-    """Measure few and many arms."""
+    """Measure both policies with few and with many arms."""
     python = environment()
-    return HEAD + "\n".join(row(python, arms) for arms in (10, 50)) + "\n"
+    return HEAD + "".join(row(python, name, arms) for name in POLICIES for arms in ARMS)
 
 
-def row(python: Path, arms: int) -> str:
-    """Measure one number of arms, in turns."""
-    world = nonlinear_scores(dim=SETTINGS["dim"], num_arms=arms)
-    model = superarm.neural(
+def row(python: Path, name: str, arms: int) -> str:
+    """Measure one policy with one number of arms, in turns."""
+    policy = POLICIES[name]()
+    streams = [drawn(arms, seed) for seed in range(TURNS)]
+    ours(policy, streams[0])  # compiles
+    pairs = []
+    for seed, one in enumerate(streams):
+        pairs.append((theirs(python, one, {**SETTINGS, "bandit": name, "seed": seed}), ours(policy, one)))
+    slow = min((their for their, _ in pairs), key=lambda their: their["choosing"] + their["training"])
+    total, fast = slow["choosing"] + slow["training"], min(our["seconds"] for _, our in pairs)
+    lost = np.mean([[their["regret"], our["regret"]] for their, our in pairs], axis=0)
+    chance = np.mean([np.sum(one["means"].max(axis=1) - one["means"].mean(axis=1)) for one in streams])
+    return (
+        f"| {name} | {arms} | {1e3 * total:.1f} | {1e3 * slow['training']:.1f} | {1e3 * fast:.3f} "
+        f"| **{total / fast:.0f}** | {lost[0]:.1f} | {lost[1]:.1f} | {chance:.1f} |\n"
+    )
+
+
+def model() -> Any:
+    """The network and its training."""
+    return superarm.neural(
         superarm.perceptron(width=SETTINGS["units"]),
         ridge=SETTINGS["decay"],
         row_scale=1.0,
@@ -72,25 +93,43 @@ def row(python: Path, arms: int) -> str:
         batch=SETTINGS["batch"],
         learn_every=SETTINGS["learn_every"],
     )
-    policy = superarm.neural_ucb(model, radius=SETTINGS["decay"] ** 0.5)
-    run_seed(policy, world, rounds=SETTINGS["rounds"], seed=99)  # compiles
-    theirs, ours = [], []
-    for seed in range(TURNS):
-        settings = json.dumps({**SETTINGS, "arms": arms, "seed": seed})
-        done = subprocess.run(
-            [python, HERE / "calvera_side.py", settings], check=True, capture_output=True, text=True
-        )
-        theirs.append(json.loads(done.stdout.splitlines()[-1]))
-        table = run_seed(policy, world, rounds=SETTINGS["rounds"], seed=seed)
-        ours.append((float(table["seconds"].mean()), float(table["regret"].sum())))
-    slow = statistics.median(one["choosing"] + one["training"] for one in theirs)
-    training = statistics.median(one["training"] for one in theirs)
-    fast = statistics.median(seconds for seconds, _ in ours)
-    return (
-        f"| {arms} | {1e3 * slow:.1f} | {1e3 * training:.1f} | {1e3 * fast:.3f} | **{slow / fast:.0f}** "
-        f"| {statistics.mean(one['regret'] for one in theirs):.1f} "
-        f"| {statistics.mean(regret for _, regret in ours):.1f} |"
-    )
+
+
+# calvera explores by sqrt(lambda nu) times the width, with nu = 1.
+POLICIES = {
+    "NeuralUCB": lambda: superarm.neural_ucb(model(), radius=SETTINGS["decay"] ** 0.5),
+    "NeuralTS": lambda: superarm.neural_ts(model(), scale=1.0),
+}
+
+
+def drawn(arms: int, seed: int) -> dict[str, Any]:
+    """Contexts (T, K, d), means (T, K) and rewards (T, K)."""
+    rng = np.random.default_rng(seed)
+    contexts = rng.standard_normal((ROUNDS, arms, DIM))
+    contexts /= np.linalg.norm(contexts, axis=-1, keepdims=True)
+    theta = rng.standard_normal(DIM)
+    means = (contexts @ (theta / np.linalg.norm(theta))) ** 2
+    return {"contexts": contexts, "means": means, "rewards": means + NOISE * rng.standard_normal(means.shape)}
+
+
+def ours(policy: Any, given: dict[str, Any]) -> dict[str, float]:
+    """Seconds a round, and regret, of the compiled simulation."""
+    world = stream(given["contexts"], given["rewards"], means=given["means"])
+    table = run_seed(policy, world, rounds=ROUNDS, seed=0)
+    return {"seconds": float(table["seconds"].mean()), "regret": float(table["regret"].sum())}
+
+
+def theirs(python: Path, given: dict[str, Any], settings: dict[str, Any]) -> dict[str, float]:
+    """The same of calvera, with choosing and training apart."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "stream.npz"
+        np.savez(path, contexts=given["contexts"], rewards=given["rewards"])
+        command = [python, HERE / "calvera_side.py", path, json.dumps(settings)]
+        done = subprocess.run(command, check=True, capture_output=True, text=True)
+    found = json.loads(done.stdout.splitlines()[-1])
+    means = given["means"]
+    lost = means.max(axis=1) - means[np.arange(len(means)), found["items"]]
+    return {"choosing": found["choosing"], "training": found["training"], "regret": float(lost.sum())}
 
 
 def environment() -> Path:

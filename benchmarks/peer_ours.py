@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import statistics
 from typing import Any
 
 import numpy as np
@@ -12,22 +11,25 @@ from benchmarks.peer_sides import play
 from superarm.environments import stream
 from superarm.rollout import run_seed
 
-TURNS = 3
 WARM_UP = 50  # rounds
 
 
-def simulated(policy: Any, contexts: Any, rewards: Any) -> dict[str, Any]:
-    """Run a stream inside compiled code; return items, seconds a round, and seconds to compile."""
-    rounds, arms = rewards.shape
-    if contexts.ndim == 2:  # one context is everybody's
-        contexts = np.broadcast_to(contexts[:, None], (rounds, arms, contexts.shape[1]))
-    world = stream(contexts, rewards)
-    tables = [run_seed(policy, world, rounds=rounds, seed=0, keep_items=True) for _ in range(TURNS)]
-    return {
-        "items": np.concatenate(tables[0]["items"].to_list()),
-        "seconds": statistics.median(np.concatenate([one["seconds"] for one in tables])),
-        "compile": tables[0].attrs["compile_seconds"],
-    }
+class Simulated:
+    """A stream inside compiled code. A round's seconds are those of its chunk over the rounds in it."""
+
+    def __init__(self, policy: Any, contexts: Any, rewards: Any) -> None:
+        self.rounds, arms = rewards.shape
+        if contexts.ndim == 2:  # one context is everybody's
+            contexts = np.broadcast_to(contexts[:, None], (self.rounds, arms, contexts.shape[1]))
+        self.policy, self.world = policy, stream(contexts, rewards)
+        self.compile = self._run().attrs["compile_seconds"]
+
+    def play(self) -> dict[str, Any]:
+        table = self._run()
+        return {"items": np.concatenate(table["items"].to_list()), "spent": table["seconds"].to_numpy()}
+
+    def _run(self) -> Any:
+        return run_seed(self.policy, self.world, rounds=self.rounds, seed=0, keep_items=True)
 
 
 class AgentSide:
@@ -48,9 +50,17 @@ class AgentSide:
         self.agent.update(self.decision, reward)
 
 
-def served(policy: Any, contexts: Any, rewards: Any, seconds: float) -> dict[str, Any]:
-    """Run a stream through an Agent, one call at a time, after another has compiled all that is needed."""
-    for rounds in (WARM_UP, len(rewards)):
-        side = AgentSide(policy, rewards.shape[1], disjoint=contexts.ndim == 2)
-        items, spent = play(side, contexts[:rounds], rewards[:rounds], seconds)
-    return {"items": items, "seconds": statistics.median(spent)}
+class Served:
+    """A stream through an Agent, one call at a time, after another has compiled all that is needed."""
+
+    def __init__(self, policy: Any, contexts: Any, rewards: Any, seconds: float) -> None:
+        self.policy, self.contexts, self.rewards, self.seconds = policy, contexts, rewards, seconds
+        self._run(WARM_UP)
+
+    def play(self) -> dict[str, Any]:
+        items, spent = self._run(len(self.rewards))
+        return {"items": items, "spent": spent}
+
+    def _run(self, rounds: int) -> tuple[list[int], list[float]]:
+        side = AgentSide(self.policy, self.rewards.shape[1], disjoint=self.contexts.ndim == 2)
+        return play(side, self.contexts[:rounds], self.rewards[:rounds], self.seconds)

@@ -1,6 +1,7 @@
-"""The sides of `peers.py` that are not superarm, each run in an environment of its own; prints JSON.
+"""The sides of `peers.py` that are not superarm, each run in an environment of its own.
 
-Arguments: the side's name, the file of the stream, the most seconds to spend. A side is made from the number
+Arguments: the side's name, the file of the stream, the most seconds to spend. For every line of the input it
+plays the stream anew, and prints what it did as a line of JSON. A side is made from the number
 of arms and of features, and has three parts: `form` brings the contexts of a round into the shape that the
 library takes, which is not timed; `select` and `update` are. Settings are superarm's, where the library has
 them: exploration ALPHA for upper confidence bounds, prior 1 and noise NOISE for Thompson sampling.
@@ -17,6 +18,7 @@ from types import SimpleNamespace
 import numpy as np
 
 ALPHA, NOISE = 0.2, 0.1
+FORMING = 4.0  # times the seconds to spend may pass, with what is not timed
 
 
 class NumpyLinUCB:
@@ -292,25 +294,29 @@ SIDES = {
 def play(side, contexts, rewards, seconds):
     """Return the items chosen and the seconds of every round, until the stream or the time ends."""
     items, spent, total = [], [], 0.0
+    ends = time.perf_counter() + FORMING * seconds
     for row, paid in zip(contexts, rewards, strict=True):
         offer = side.form(row)
         begun = time.perf_counter()
         item = side.select(offer)
         side.update(offer, item, paid[item])
-        spent.append(time.perf_counter() - begun)
+        ended = time.perf_counter()
+        spent.append(ended - begun)
         items.append(item)
-        if (total := total + spent[-1]) > seconds:
+        total += spent[-1] if len(spent) > 1 else 0.0  # the first call may set things up
+        if total > seconds or ended > ends:
             break
     return items, spent
 
 
 def main():
     name, path, seconds = sys.argv[1:]
-    stream = np.load(path)
+    stream = np.load(path, allow_pickle=False)
     contexts, rewards = stream["contexts"].astype(np.float64), stream["rewards"].astype(np.float64)
-    side = SIDES[name](rewards.shape[1], contexts.shape[-1])
-    items, spent = play(side, contexts, rewards, float(seconds))
-    print(json.dumps({"items": items, "spent": spent}))
+    for _ in sys.stdin:
+        side = SIDES[name](rewards.shape[1], contexts.shape[-1])
+        items, spent = play(side, contexts, rewards, float(seconds))
+        print(json.dumps({"items": items, "spent": spent}), flush=True)
 
 
 if __name__ == "__main__":
