@@ -69,7 +69,7 @@ def chances_of(
     key = jax.random.key(checks.count(where, "seed", seed, low=0))
     single = isinstance(policy.chooser, Best)
     if draws is None:
-        draws = 0 if is_exact(policy, ranking=positions) else DRAWS
+        draws = 0 if is_exact(policy) else DRAWS
     else:
         checks.count(where, "draws", draws)
     events, num_arms, _ = log.contexts.shape
