@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import sys
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -13,7 +15,8 @@ import superarm
 from superarm import Agent
 from superarm.cli import app
 from superarm.errors import StoreError
-from superarm.evaluate import LogError, agent_log, event_log, judge, judge_grid
+from superarm.evaluate import LogError, agent_log, event_log, features, judge, judge_grid
+from superarm.store import journal
 
 EVENTS = 3000
 
@@ -109,6 +112,128 @@ def test_the_log_of_sets(tmp_path):
     again = Agent(policy)
     assert again.fit(log) == 10  # what was not observed is not learned from
     assert again._book.core.era.observations == 10
+
+
+def ranked_log(tmp_path, policy, rounds=200, **settings):
+    """The log of an agent that ranks 3 of 6; an item earns its first feature, less at later positions."""
+    rng = np.random.default_rng(0)
+    with Agent(policy, ranking=True, store=tmp_path / "agent", **settings) as agent:
+        for _ in range(rounds):
+            decision = agent.select(rng.normal(size=(6, 2)))
+            agent.update(decision, decision.features[:, 0] * [1.0, 0.6, 0.3] + 1.0)
+    return agent_log(tmp_path / "agent")
+
+
+def test_a_log_of_rankings_is_judged_by_positions(tmp_path):
+    policy = superarm.uniform(superarm.top_k(3))
+    log = ranked_log(tmp_path, policy, arms=6)
+    assert log.ranking
+    assert log.take(slice(0, 9)).ranking
+    np.testing.assert_allclose(log.propensities, 1 / 6)
+    # The log's own policy: every weight is 1.
+    found = judge(policy, log, train=0.0)
+    assert found["ips"].estimate == pytest.approx(log.rewards.sum(axis=1).mean())
+    assert found["ips"].max_weight == pytest.approx(1.0)
+
+
+def test_an_agent_that_ranks_is_judged_with_its_floor(tmp_path):
+    """A floor of 1 / 2 under 3 of 6: it ranks by chance."""
+    log = ranked_log(tmp_path, superarm.comb_lin_ucb(superarm.top_k(3)), min_propensity=0.5)
+    agent = Agent(superarm.comb_lin_ucb(superarm.top_k(3)), min_propensity=0.5, ranking=True)
+    agent.fit(log)
+    found = judge(agent, log)
+    assert found["ips"].estimate == pytest.approx(log.rewards.sum(axis=1).mean())
+
+
+def shuffled_logs(tmp_path):
+    """Arms with a memory each, offered in any order and not always all; "d" is best. At work, and closed."""
+    rng, earns = np.random.default_rng(0), {"a": 0.1, "b": 0.2, "c": 0.1, "d": 0.9, "e": 0.1}
+    store = superarm.Store(tmp_path / "agent", checkpoint_every=40, keep=None)
+    with Agent(superarm.comb_ucb1(superarm.top_k(1)), arms=5, min_propensity=0.1, store=store) as agent:
+        for number in range(150):
+            ids = rng.permutation([*"abcd", *("e" if number > 125 else "")]).tolist()
+            decision = agent.select(np.zeros((len(ids), 1)), ids=ids, mask=np.array(ids) != "a")
+            agent.update(decision, float(rng.random() < earns[decision.items[0]]))
+        yield agent, agent_log(tmp_path / "agent")
+    yield None, agent_log(tmp_path / "agent")
+
+
+def test_arms_with_a_memory_keep_their_places(tmp_path):
+    for agent, log in shuffled_logs(tmp_path):
+        arms = np.array(log.arms)
+        assert sorted(arms) == list("abcde")
+        assert np.mean(log.rewards[arms[log.actions] == "d"]) > 0.7
+        assert not log.mask[:, arms == "a"].any()
+        assert log.mask[:, arms == "e"].sum() == 24
+        if agent is not None:
+            assert agent.arms == log.arms
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", RuntimeWarning)  # 150 events are few
+                assert judge(agent, log)["snips"].estimate > 0.6
+    again = Agent(superarm.comb_ucb1(superarm.top_k(1)), arms=log.arms)
+    again.fit(log)
+    assert again.predict(ids=["a", "c", "d", "e"]) == ("d",)
+    other = Agent(superarm.comb_ucb1(superarm.top_k(1)), arms=sorted(log.arms, reverse=True))
+    for call in (other.fit, lambda log: judge(other, log)):
+        with pytest.raises(ValueError, match="arms must be those of the log in their order"):
+            call(log)
+
+
+def test_an_offer_that_comes_again_is_read_once(tmp_path, monkeypatch):
+    read = []
+    module = sys.modules["superarm.evaluate.agent_log"]
+    monkeypatch.setattr(
+        module, "offer_of", lambda *args: read.append(args[2].offer) or journal.offer_of(*args)
+    )
+    contexts = np.random.default_rng(0).normal(size=(2, 4, 3))
+    with Agent(superarm.epsilon_greedy(epsilon=0.5), store=tmp_path / "agent") as agent:
+        for number in range(12):
+            mask = np.arange(4) != number % 3
+            agent.update(agent.select(contexts[number % 2], mask=mask), float(number))
+    log = agent_log(tmp_path / "agent")
+    assert len(read) == 2
+    np.testing.assert_array_equal(log.contexts, contexts[np.arange(12) % 2])
+    np.testing.assert_array_equal(log.mask, np.arange(4) != np.arange(12)[:, None] % 3)
+    few = agent_log(tmp_path / "agent", rows=5)
+    assert few.rewards.tolist() == [0.0, 1.0, 2.0, 3.0, 4.0]
+    with pytest.raises(ValueError, match="agent_log: rows must be >= 1, got 0"):
+        agent_log(tmp_path / "agent", rows=0)
+    read.clear()
+    monkeypatch.setattr(features, "MAX_NUMBERS", 100)
+    with pytest.raises(LogError, match=r"agent_log: log must have at most 100 numbers .*, got 12 x 4 x 3"):
+        agent_log(tmp_path / "agent")
+    assert read == []
+    assert agent_log(tmp_path / "agent", rows=5).contexts.shape == (5, 4, 3)
+
+
+def test_a_log_is_read_as_it_was_while_its_agent_forgets(tmp_path, monkeypatch):
+    store = superarm.Store(tmp_path / "agent", checkpoint_every=10**6, keep=0)
+    rng = np.random.default_rng(0)
+    agent = Agent(superarm.lin_ucb(), min_propensity=0.1, store=store)
+    for _ in range(5):
+        agent.update(agent.select(rng.normal(size=(3, 2))), 1.0)
+    sizes = journal.offer_sizes
+
+    def late(*args):
+        agent.checkpoint()  # the entries that were read are gone from the file
+        return sizes(*args)
+
+    monkeypatch.setattr(sys.modules["superarm.evaluate.agent_log"], "offer_sizes", late)
+    assert agent_log(tmp_path / "agent").contexts.shape == (5, 3, 2)
+    with pytest.raises(LogError, match="got none"):
+        agent_log(tmp_path / "agent")
+    agent.close()
+
+
+def test_policies_that_choose_otherwise_are_refused(made, tmp_path):
+    for policy in (superarm.comb_lin_ucb(superarm.top_k(2)), superarm.max_inp()):
+        with pytest.raises(ValueError, match="judge: policy must choose as many arms as the log, 1, got 2"):
+            judge(policy, made)
+    ranked = event_log(made.contexts, np.tile([0, 1], (EVENTS, 1)), np.zeros((EVENTS, 2)), ranking=True)
+    with pytest.raises(ValueError, match="as many arms as the log, 2, got 3"):
+        judge(superarm.comb_lin_ucb(superarm.top_k(3)), ranked)
+    with pytest.raises(TypeError, match="judge: policy must have epochs, chooser, got str"):
+        judge("lin_ucb", made)
 
 
 def test_logs_that_are_refused(tmp_path):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from functools import partial
 
 import jax
 import numpy as np
@@ -343,6 +344,20 @@ def test_drawn_chances_are_near_the_exact_ones():
     assert (chances_of(policy, log, state=state, draws=2000, seed=1) != drawn).any()
 
 
+def test_exact_chances_of_positions():
+    log = small(masked=True)
+    policy = superarm.epsilon_greedy(superarm.top_k(2), epsilon=0.3)
+    state = learned(policy)
+    found = chances_of(policy, log, state=state, positions=True)
+    assert found.shape == (30, 2, 5)
+    np.testing.assert_allclose(found.sum(axis=1), chances_of(policy, log, state=state))
+    one = jax.jit(partial(policy.propensities, positions=True))(state, log.contexts[7], 0, log.mask[7])
+    np.testing.assert_allclose(found[7], one, atol=1e-12)
+    many = superarm.epsilon_greedy(superarm.top_k(4), epsilon=0.3)  # of two or three on offer
+    with pytest.raises(ValueError, match="policy must give a sound decision in every event, got none"):
+        chances_of(many, log, state=state, positions=True)
+
+
 def test_draws_of_sets_and_positions_are_counted():
     log = small(events=8, masked=True)
     policy = superarm.comb_lin_ts(superarm.top_k(2))
@@ -473,6 +488,16 @@ RANKED = event_log(
 def test_bad_arguments_are_said_in_one_sentence(log, target, options, kind, message):
     with pytest.raises(kind, match=rf"^off_policy: {message}$"):
         quiet(log, target, **options)
+
+
+def test_a_log_of_rankings_takes_chances_of_positions():
+    parts = {"propensities": RANKED.propensities, "ranking": True}
+    log = event_log(RANKED.contexts, RANKED.actions, RANKED.rewards, **parts)
+    uniform = np.full((4, 2, 3), 1 / 3)
+    assert quiet(log, uniform).table.equals(quiet(RANKED, uniform).table)
+    with pytest.raises(ValueError, match=r"target's chances must have shape \(4, 2, 3\), got \(4, 3\)"):
+        off_policy(log, UNIFORM)
+    assert not event_log(ONE.contexts, ONE.actions, ONE.rewards, ranking=True).ranking  # nothing is ranked
 
 
 def test_what_cannot_be_evaluated_is_said():
