@@ -16,6 +16,7 @@ from superarm import Agent
 from superarm.cli import app
 from superarm.errors import StoreError
 from superarm.evaluate import LogError, agent_log, event_log, features, judge, judge_grid
+from superarm.evaluate.command import judged_lines
 from superarm.store import journal
 
 EVENTS = 3000
@@ -62,6 +63,35 @@ def test_a_grid_is_reported_on_other_events(made):
     assert judged.table["estimate"][0] > judged.table["estimate"][1]
     assert judged.final["dr"].n == 750
     assert judged.final["dr"].low < 0.9 * BEST < judged.final["dr"].high
+
+
+def largest_or_chance(chance):
+    """UCB takes the longest features before it has learned; epsilon-greedy by chance."""
+    return superarm.epsilon_greedy(epsilon=1.0) if chance else superarm.lin_ucb()
+
+
+def test_a_point_without_an_estimate_is_not_the_best(made):
+    shortest = np.argmin(np.sum(np.asarray(made.contexts) ** 2, axis=2), axis=1)
+    log = event_log(made.contexts, shortest, np.ones(EVENTS), propensities=np.full(EVENTS, 0.5))
+    options = {"train": 0.0, "method": "snips"}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        judged = judge_grid(largest_or_chance, {"chance": [0, 1]}, log, **options)
+        with pytest.raises(ValueError, match=r"grid must have a point that .*, got an estimate of none of 2"):
+            judge_grid(largest_or_chance, {"chance": [0, 0]}, log, **options)
+    assert judged.best == {"chance": 1}
+    assert judged.table["estimate"].isna().tolist() == [True, False]
+    lines = [json.loads(line, parse_constant=pytest.fail) for line in judged_lines(judged)]
+    assert [(line["estimate"], line["best"]) for line in lines] == [(None, False), (1.0, True)]
+
+
+def test_a_grid_without_propensities_is_judged_by_the_model(made):
+    log = event_log(made.contexts, made.actions, made.rewards)
+    judged = judge_grid(largest_or_chance, {"chance": [0, 1]}, log, method="direct")
+    assert judged.best == {"chance": 0}
+    assert judged.final.table["method"].tolist() == ["direct"]
+    with pytest.raises(ValueError, match="judge_grid: log must have propensities for dr, got None"):
+        judge_grid(largest_or_chance, {"chance": [0, 1]}, log)
 
 
 @pytest.mark.parametrize(

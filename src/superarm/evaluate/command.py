@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -74,12 +75,18 @@ def write_estimates(found: Estimates, folder: Path) -> None:
 
 
 def judged_lines(judged: Judged) -> list[str]:
-    """One JSON object per point of a grid."""
+    """One JSON object per point of a grid; NaN is null."""
     rows = judged.table.to_dict(orient="records")
     return [
-        json.dumps({str(name): value for name, value in row.items()} | {"best": _is(row, judged.best)})
+        json.dumps(
+            {str(name): _plain(value) for name, value in row.items()} | {"best": _is(row, judged.best)}
+        )
         for row in rows
     ]
+
+
+def _plain(value: Any) -> Any:
+    return None if isinstance(value, float) and math.isnan(value) else value
 
 
 def _is(row: Mapping[Any, Any], point: Mapping[str, Any]) -> bool:

@@ -87,7 +87,7 @@ class Judged:
 
     Attributes:
         table: one row per point: its parameters, and estimate, low, high and effective_sample_size.
-        best: the point with the highest estimate.
+        best: the point with the highest estimate, of those that have one.
         final: what the best point earns, estimated on events that had no part in choosing it.
     """
 
@@ -113,7 +113,8 @@ def judge_grid(
     Args:
         build: arguments -> policy.
         grid: argument -> values; all combinations are judged.
-        log: in the order of time, with propensities.
+        log: in the order of time; with propensities, unless the method is "direct", which is then all that is
+            reported.
         train: the share of events to learn from.
         method: by which points are compared: "dr", "ips", "snips" or "direct".
         options: of `judge` and `off_policy`.
@@ -131,6 +132,10 @@ def judge_grid(
     checks.one_of(where, "method", method, ("dr", "ips", "snips", "direct"))
     if not grid or not all(len(values) for values in grid.values()):
         raise ValueError(f"{where}: grid must name an argument and its values, got {dict(grid)}")
+    if log.propensities is None:
+        if method != "direct":
+            raise ValueError(f"{where}: log must have propensities for {method}, got None")
+        options = {"methods": ("direct",)} | options
     learned, choosing, reporting = _parted(where, log, train, int(options.get("seed", 0)))
     points = [dict(zip(grid, values, strict=True)) for values in itertools.product(*grid.values())]
     rows = []
@@ -139,8 +144,16 @@ def judge_grid(
         columns = ("estimate", "low", "high", "effective_sample_size")
         rows.append(point | {name: getattr(found, name) for name in columns})
     table = pd.DataFrame(rows)
-    best = points[int(table["estimate"].to_numpy().argmax())]
+    best = points[_best(where, table["estimate"].to_numpy())]
     return Judged(table, best, _on(build(**best), log, learned, reporting, options))
+
+
+def _best(where: str, estimates: Any) -> int:
+    """Where the highest is; NaN, of a policy that never chooses what was logged, is no estimate."""
+    if not np.isfinite(estimates).any():
+        must = "grid must have a point that chooses what was logged"
+        raise ValueError(f"{where}: {must}, got an estimate of none of {len(estimates)}")
+    return int(np.argmax(np.where(np.isfinite(estimates), estimates, -np.inf)))
 
 
 def _on(policy: Any, log: Log, learned: Any, judged: Any, options: dict[str, Any]) -> Estimates:
