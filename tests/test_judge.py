@@ -15,7 +15,7 @@ import superarm
 from superarm import Agent
 from superarm.cli import app
 from superarm.errors import StoreError
-from superarm.evaluate import LogError, agent_log, event_log, features, judge, judge_grid
+from superarm.evaluate import LogError, agent_log, command, event_log, features, judge, judge_grid
 from superarm.evaluate.command import judged_lines
 from superarm.store import journal
 
@@ -290,7 +290,9 @@ def files(tmp_path, monkeypatch):
 
 
 def run(*words: str):
-    return CliRunner().invoke(app, list(words))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # of few events
+        return CliRunner().invoke(app, list(words))
 
 
 def test_evaluate_from_files(files):
@@ -320,6 +322,10 @@ def test_tune_on_a_log(files):
     assert [(point["epsilon"], point["best"]) for point in points] == [(0.1, True), (0.9, False)]
 
 
+EVALUATE = ("evaluate", "log.csv", "--policy", "policy.toml")
+TUNE = ("tune", "--log", "log.csv", "--policy", "policy.toml")
+
+
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
@@ -328,9 +334,77 @@ def test_tune_on_a_log(files):
         (("evaluate", "log.csv", "--policy", "log.csv"), "log.csv: must end in .toml or .json, got .csv"),
         (("evaluate", "log.csv", "--policy", "policy.toml", "--reward", "click"), "missing click"),
         (("tune", "--policy", "policy.toml"), "tune: name an experiment, or a log with --log"),
+        (("tune", "bae2026/h1", "--policy", "x", "--reward", "y"), "tune: columns are for --log, not for"),
+        ((*EVALUATE, "--interval", "foo"), "interval must be one of 'asymptotic', 'bootstrap', got 'foo'"),
+        ((*EVALUATE, "--layout", "nope"), "layout must be one of 'wide', 'long', 'open-bandit', 'coba', got"),
+        ((*EVALUATE, "--train", "1.0"), "judge: train must leave 2 events to judge by, got 1 of 2000"),
+        ((*EVALUATE, "--clip", "0"), "clip must be > 0, got 0.0"),
+        ((*EVALUATE, "--propensity", ""), "log must have propensities for ips, snips, dr, got None"),
+        (("evaluate", "log.csv", "--policy", "duel.toml"), "must choose as many arms as the log, 1, got 2"),
+        (("evaluate", "log.csv", "--policy", "set.toml"), "must choose as many arms as the log, 1, got 2"),
+        ((*TUNE, "--grid", "epsilon=2,3"), "epsilon must be between 0 and 1, got 2.0"),
+        ((*TUNE, "--grid", "epsilon=0.5", "--propensity", ""), "must have propensities for dr, got None"),
+        (
+            ("evaluate", "shop", "--policy", "policy.toml", "--reward", "y"),
+            "read without columns, got reward",
+        ),
     ],
 )
 def test_what_is_refused(files, words, sentence):
+    (files / "duel.toml").write_text('preset = "max_inp"\n')
+    (files / "set.toml").write_text('preset = "comb_lin_ucb"\noracle = { preset = "top_k", k = 2 }\n')
+    (files / "shop").mkdir()
     result = run(*words)
-    assert result.exit_code == 2
+    assert result.exit_code == 2, result.stderr
     assert sentence in result.stderr
+    assert "internal error" not in result.stderr
+
+
+@pytest.mark.parametrize("error", [ValueError("shapes (3,) and (4,) not aligned"), KeyError("theta")])
+def test_a_fault_of_superarm_is_not_called_bad_input(files, monkeypatch, error):
+    def fault(*_, **__):
+        raise error
+
+    monkeypatch.setattr(command, "judge", fault)
+    result = run(*EVALUATE)
+    assert result.exit_code == 70
+    assert "internal error" in result.stderr
+
+
+def test_a_long_table_from_a_file(files):
+    """Rankings of 2 of 3, uniform, judged by one that takes the best first; columns under other names."""
+    rng = np.random.default_rng(0)
+    prices = rng.normal(size=(400, 3))
+    places = rng.permuted(np.tile([1, 2, 0], (400, 1)), axis=1)
+    columns = {
+        "visit": np.repeat(np.arange(400), 3),
+        "place": places.ravel(),
+        "sold": prices.ravel() / np.maximum(places.ravel(), 1),
+        "chance": 1 / 3,
+        "price": prices.ravel(),
+        "kind": np.tile(["dry", "cold", "dry"], 400),
+    }
+    pd.DataFrame(columns).to_csv("long.csv", index=False)
+    (files / "ranker.toml").write_text(
+        'preset = "epsilon_greedy"\nepsilon = 0.1\noracle = { preset = "top_k", k = 2 }\n'
+    )
+    given = ("--layout", "long", "--decision", "visit", "--position", "place", "--reward", "sold")
+    given += ("--propensity", "chance", "--feature", "price", "--category", "kind")
+    result = run("evaluate", "long.csv", "--policy", "ranker.toml", *given, "--json")
+    assert result.exit_code == 0, result.stderr
+    rows = {row["method"]: row for row in json.loads(result.stdout)["estimates"]}
+    # The largest of three, and half of the second, which is 0 on average; a tenth is explored away.
+    assert rows["dr"]["low"] < 0.9 * BEST < rows["dr"]["high"]
+    result = run("evaluate", "long.csv", "--policy", "ranker.toml", *given, "--rows", "600", "--json")
+    assert json.loads(result.stdout)["estimates"][0]["n"] == 100
+
+
+def test_the_folder_of_an_agent_is_read_in_part(files):
+    rng = np.random.default_rng(0)
+    with Agent(superarm.epsilon_greedy(epsilon=1.0), store="shop") as agent:
+        for _ in range(60):
+            decision = agent.select(rng.normal(size=(2, 2)))
+            agent.update(decision, float(decision.features[0, 0]))
+    result = run("evaluate", "shop", "--policy", "policy.toml", "--rows", "40", "--json")
+    assert result.exit_code == 0, result.stderr
+    assert json.loads(result.stdout)["estimates"][0]["n"] == 20
