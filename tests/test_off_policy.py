@@ -601,5 +601,7 @@ def test_replay_takes_masks_and_refuses_other_logs():
     with pytest.raises(ValueError, match=r"log must be of uniform choices, .*, got 1.5 to 1.5 times"):
         # All three arms are on offer here.
         logged_world(event_log(contexts, actions, contexts[:, 0, 0], propensities=np.full(400, 0.5)))
-    with pytest.raises(ValueError, match="log must have one choice in every event, got 2 slots"):
+    with pytest.raises(
+        ValueError, match=r"log must have 2 different items in every event, got \[0, -1\] at 3"
+    ):
         logged_world(RANKED)
