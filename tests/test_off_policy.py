@@ -288,8 +288,9 @@ def test_intervals_of_fitted_models_cover_the_truth(kind, binary, model):
 @pytest.mark.full
 @pytest.mark.parametrize(("binary", "model"), [(False, "ridge"), (True, "logistic")])
 @pytest.mark.parametrize("kind", ["single", "ranking", "set"])
-def test_95_percent_intervals_of_fitted_models_cover_93_to_97_percent(kind, binary, model):
-    for method, share in coverage(kind, binary, model, "asymptotic", logs=4000).items():
+@pytest.mark.parametrize("interval", ["asymptotic", "bootstrap"])
+def test_95_percent_intervals_of_fitted_models_cover_93_to_97_percent(kind, binary, model, interval):
+    for method, share in coverage(kind, binary, model, interval, logs=4000).items():
         assert 0.93 <= share <= 0.97, (method, share)
 
 

@@ -167,4 +167,5 @@ def require_places(where: str, arms: Sequence[Id] | Mapping[Id, int], log: Any) 
     """Refuse a log that says its arms, if these have other places."""
     told = getattr(log, "arms", None)
     if told is not None and tuple(arms)[: len(told)] != told:
-        raise ValueError(f"{where}: the agent's arms must be those of the log in their order, `log.arms`")
+        must = "the agent's arms must be those of the log in their order, `log.arms`"
+        raise ValueError(f"{where}: {must}, got {list(arms)[:8]}")

@@ -78,7 +78,8 @@ def _floored(agent: Agent, log: Log, chances: Any) -> Any:
         mask = mask[:, None]
     offered = mask.sum(axis=-1, keepdims=True)
     share = np.minimum(least * offered / size, 1.0)
-    return (1.0 - share) * chances + share * mask * (1 if by_position else size) / offered
+    mixed = (1.0 - share) * chances + share * mask * (1 if by_position else size) / offered
+    return np.minimum(mixed, 1.0)  # by a rounding
 
 
 @dataclass(frozen=True)
