@@ -6,19 +6,24 @@ import doctest
 import importlib
 import pkgutil
 import re
+import shlex
 import sys
+import warnings
 from pathlib import Path
 
 import jax
 import matplotlib
 import pytest
+from typer.testing import CliRunner
 
 import superarm
 from superarm import workers
+from superarm.cli import app
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
+COMMAND = re.compile(r"^    (superarm (?:evaluate|tune --log) .*)$", re.MULTILINE)
 WITH_CODE = [page for page in PAGES if BLOCK.search(page.read_text(encoding="utf-8"))]
 NEEDS_DATA = {"data.md"}
 QUICK = {
@@ -55,6 +60,16 @@ def test_examples_run(page, tmp_path, monkeypatch):
     with jax.numpy_rank_promotion("allow"):
         for block in BLOCK.findall(page.read_text(encoding="utf-8")):
             exec(compile(block, str(page), "exec"), names)  # noqa: S102
+    run_commands(page)
+
+
+def run_commands(page):
+    """Run the commands of a page that read logs, with the files that its examples have left."""
+    for line in COMMAND.findall(page.read_text(encoding="utf-8")):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)  # small examples have few events
+            done = CliRunner().invoke(app, shlex.split(line, comments=True)[1:])
+        assert done.exit_code == 0, f"{line}: {done.stderr}"
 
 
 @pytest.mark.parametrize("name", MODULES)

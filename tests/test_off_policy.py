@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from functools import partial
 
 import jax
 import numpy as np
@@ -287,8 +288,9 @@ def test_intervals_of_fitted_models_cover_the_truth(kind, binary, model):
 @pytest.mark.full
 @pytest.mark.parametrize(("binary", "model"), [(False, "ridge"), (True, "logistic")])
 @pytest.mark.parametrize("kind", ["single", "ranking", "set"])
-def test_95_percent_intervals_of_fitted_models_cover_93_to_97_percent(kind, binary, model):
-    for method, share in coverage(kind, binary, model, "asymptotic", logs=4000).items():
+@pytest.mark.parametrize("interval", ["asymptotic", "bootstrap"])
+def test_95_percent_intervals_of_fitted_models_cover_93_to_97_percent(kind, binary, model, interval):
+    for method, share in coverage(kind, binary, model, interval, logs=4000).items():
         assert 0.93 <= share <= 0.97, (method, share)
 
 
@@ -341,6 +343,20 @@ def test_drawn_chances_are_near_the_exact_ones():
     again = chances_of(policy, log, state=state, draws=2000)
     assert (again == drawn).all()
     assert (chances_of(policy, log, state=state, draws=2000, seed=1) != drawn).any()
+
+
+def test_exact_chances_of_positions():
+    log = small(masked=True)
+    policy = superarm.epsilon_greedy(superarm.top_k(2), epsilon=0.3)
+    state = learned(policy)
+    found = chances_of(policy, log, state=state, positions=True)
+    assert found.shape == (30, 2, 5)
+    np.testing.assert_allclose(found.sum(axis=1), chances_of(policy, log, state=state))
+    one = jax.jit(partial(policy.propensities, positions=True))(state, log.contexts[7], 0, log.mask[7])
+    np.testing.assert_allclose(found[7], one, atol=1e-12)
+    many = superarm.epsilon_greedy(superarm.top_k(4), epsilon=0.3)  # of two or three on offer
+    with pytest.raises(ValueError, match="policy must give a sound decision in every event, got none"):
+        chances_of(many, log, state=state, positions=True)
 
 
 def test_draws_of_sets_and_positions_are_counted():
@@ -475,6 +491,16 @@ def test_bad_arguments_are_said_in_one_sentence(log, target, options, kind, mess
         quiet(log, target, **options)
 
 
+def test_a_log_of_rankings_takes_chances_of_positions():
+    parts = {"propensities": RANKED.propensities, "ranking": True}
+    log = event_log(RANKED.contexts, RANKED.actions, RANKED.rewards, **parts)
+    uniform = np.full((4, 2, 3), 1 / 3)
+    assert quiet(log, uniform).table.equals(quiet(RANKED, uniform).table)
+    with pytest.raises(ValueError, match=r"target's chances must have shape \(4, 2, 3\), got \(4, 3\)"):
+        off_policy(log, UNIFORM)
+    assert not event_log(ONE.contexts, ONE.actions, ONE.rewards, ranking=True).ranking  # nothing is ranked
+
+
 def test_what_cannot_be_evaluated_is_said():
     with pytest.raises(TypeError, match=r"off_policy: log must have contexts, .*, got list"):
         off_policy([1], UNIFORM)
@@ -576,5 +602,7 @@ def test_replay_takes_masks_and_refuses_other_logs():
     with pytest.raises(ValueError, match=r"log must be of uniform choices, .*, got 1.5 to 1.5 times"):
         # All three arms are on offer here.
         logged_world(event_log(contexts, actions, contexts[:, 0, 0], propensities=np.full(400, 0.5)))
-    with pytest.raises(ValueError, match="log must have one choice in every event, got 2 slots"):
+    with pytest.raises(
+        ValueError, match=r"log must have 2 different items in every event, got \[0, -1\] at 3"
+    ):
         logged_world(RANKED)

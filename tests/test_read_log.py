@@ -164,6 +164,7 @@ def test_a_long_table_has_masks_sets_and_rankings(tmp_path):
     assert log.mask.tolist() == [[True, True, False], [True, True, True]]
     assert log.actions.tolist() == [[0, 1], [0, -1]]
     assert log.contexts[0, 2].tolist() == [0.0]
+    assert not log.ranking
     ranked = LONG.assign(place=[2, 1, 1, np.nan, 2, np.nan], reward=[1, 2, 3, 0, 4, 0], propensity=0.5)
     expected = None
     for source in sources(ranked, tmp_path).values():
@@ -172,6 +173,7 @@ def test_a_long_table_has_masks_sets_and_rankings(tmp_path):
         require_same(log, expected)
     assert expected.actions.tolist() == [[1, 0], [0, 2]]
     assert expected.rewards.tolist() == [[2.0, 1.0], [3.0, 4.0]]
+    assert expected.ranking
 
 
 @settings(max_examples=40, deadline=None)

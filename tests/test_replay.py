@@ -14,7 +14,7 @@ import pytest
 import superarm
 from superarm import anytime
 from superarm.algebra import Policy
-from superarm.choosers import Best
+from superarm.choosers import Best, Subset
 from superarm.environments import fixed_arms
 from superarm.evaluate import event_log, logged_world, replay
 from superarm.precision import FLOAT
@@ -110,8 +110,16 @@ def slow_policy(explorer=None, learn_every: int = 7, num_arms: int = 3) -> Polic
     return Policy(model=model, width=None, explorer=explorer or Noisy(), chooser=Best(), name="slow")
 
 
+def slots_of(log, event, items):
+    """Where the log has the items of a decision; None where it chose others, or ranked them otherwise."""
+    logged = np.atleast_1d(log.actions[event]).tolist()
+    if log.ranking and items != logged:
+        return None
+    return [logged.index(item) for item in items] if sorted(items) == sorted(logged) else None
+
+
 def plain_replay(policy, log, *, accepted: int, seed: int, passes: int):
-    """Li et al. (2011) in a plain loop: the events accepted, their rewards, and how many were offered."""
+    """Li et al. (2011) in a plain loop: the events accepted, and how many were offered."""
     with jax.enable_x64(True):
         keys = keys_of(seed)
         select, observe, learn = jax.jit(policy.select), jax.jit(policy.observe), jax.jit(policy.learn)
@@ -123,13 +131,15 @@ def plain_replay(policy, log, *, accepted: int, seed: int, passes: int):
                 key_select, key_observe = jax.random.split(jax.random.fold_in(keys.policy, offered))
                 offered += 1
                 decision = select(state, key_select, log.contexts[event], len(found))
-                if int(decision.items[0]) != log.actions[event]:
+                slots = slots_of(log, event, decision.items.tolist())
+                if slots is None:
                     continue
+                seen = np.ones(len(slots), bool) if log.observed is None else log.observed[event][slots]
                 met = Event(
                     items=decision.items,
                     features=decision.features,
-                    feedback=jnp.array([log.rewards[event]]),
-                    observed=jnp.ones(1, bool),
+                    feedback=jnp.array(np.atleast_1d(log.rewards[event])[slots]),
+                    observed=jnp.array(seen),
                     memo=decision.memo,
                 )
                 state = observe(state, key_observe, met)
@@ -165,6 +175,52 @@ def test_replay_is_the_plain_loop(policy, accepted, passes):
     assert set(table["seed"]) == {5}
     if policy.learn_every:
         assert table.attrs["refused_fits"] == accepted // policy.learn_every
+
+
+def made_sets(ranking: bool, observed: bool = False, events: int = 700, num_arms: int = 4):
+    """Uniform sets of two, or rankings; an item earns its first feature, and less in the second slot."""
+    rng = np.random.default_rng(3)
+    contexts = rng.normal(size=(events, num_arms, 3))
+    actions = rng.permuted(np.tile(np.arange(num_arms), (events, 1)), axis=1)[:, :2]
+    rewards = np.take_along_axis(contexts[:, :, 0], actions, axis=1) * [1.0, 0.5]
+    parts = {"observed": rng.random((events, 2)) < 0.7} if observed else {}
+    chance = (1 if ranking else 2) / num_arms
+    return event_log(
+        contexts, actions, rewards, ranking=ranking, propensities=np.full((events, 2), chance), **parts
+    )
+
+
+@pytest.mark.parametrize(("ranking", "observed"), [(False, True), (True, False)])
+def test_replay_of_sets_and_rankings_is_the_plain_loop(ranking, observed):
+    """A policy that learns from every item shows, by what it chooses next, what it was told of each."""
+    log, policy = made_sets(ranking, observed), superarm.comb_lin_ts(superarm.top_k(2), noise=0.5)
+    table = replay(policy, log, accepted=40, seed=5)
+    events, offered = plain_replay(policy, log, accepted=40, seed=5, passes=1)
+    assert table.attrs["offered"] == offered
+    np.testing.assert_allclose(table["reward"], np.asarray(log.rewards)[events].sum(axis=1))
+    items, logged = np.stack(table["items"].to_list()), np.asarray(log.actions)[events]
+    assert np.array_equal(items, logged) == ranking  # a set in any order
+    np.testing.assert_array_equal(np.sort(items, axis=1), np.sort(logged, axis=1))
+
+
+@pytest.mark.full
+def test_replay_of_sets_is_unbiased():
+    """The two with the largest first features; rewards that depend on both items."""
+    rng = np.random.default_rng(7)
+    contexts = rng.normal(size=(9000, 4, 2))
+    actions = rng.permuted(np.tile(np.arange(4), (9000, 1)), axis=1)[:, :2]
+
+    def earned(items):
+        pairs = np.take_along_axis(contexts[:, :, 0], items, axis=1)
+        return pairs + pairs.prod(axis=1, keepdims=True)
+
+    log = event_log(contexts, actions, earned(actions) + rng.normal(size=(9000, 2)))
+    oracle = Subset(superarm.top_k(2))
+    greedy = Policy(model=Shown(), width=None, explorer=First(), chooser=oracle, name="first")
+    truth = earned(np.argsort(-contexts[:, :, 0], axis=1)[:, :2]).sum(axis=1)
+    found = replay(greedy, log, accepted=1300)["reward"]
+    assert found.mean() == pytest.approx(truth.mean(), abs=5 * found.std() / 1300**0.5)
+    assert abs(truth.mean() - earned(actions).sum(axis=1).mean()) > 10 * found.std() / 1300**0.5
 
 
 def test_the_table_is_that_of_a_run():
@@ -350,6 +406,12 @@ def test_what_a_log_cannot_do_is_said():
         ValueError, match=r"replay: policy must choose one arm, .*, got comb_lin_ucb with sets of 2"
     ):
         replay(superarm.comb_lin_ucb(superarm.top_k(2)), made_log(), accepted=5)
+    sets = made_sets(ranking=False)
+    for policy in (superarm.lin_ucb(), superarm.comb_lin_ucb(superarm.top_k(3)), superarm.max_inp()):
+        with pytest.raises(
+            ValueError, match="replay: policy must choose sets of 2, as the log, by a chooser"
+        ):
+            replay(policy, sets, accepted=5)
     with pytest.raises(TypeError, match="logged_world: a log must not be put into another environment"):
         superarm.simulate(superarm.lin_ucb(), fixed_arms(world), rounds=5, seeds=1, workers=0)
     with pytest.raises(TypeError, match="logged_world: a log must not be put into another environment"):
@@ -364,6 +426,28 @@ def test_what_a_log_cannot_do_is_said():
 
 
 ZEROS = np.zeros((2, 3, 1))
+
+
+@pytest.mark.parametrize(
+    ("actions", "options", "message"),
+    [
+        ([[0, 1], [2, -1]], {}, r"log must have 2 different items in every event, got \[2, -1\] at 1"),
+        ([[0, 1], [2, 2]], {}, r"log must have 2 different items in every event, got \[2, 2\] at 1"),
+        (
+            [[0, 1], [2, 0]],
+            {"propensities": np.full((2, 2), 1 / 3)},
+            r"log must be of uniform choices, with a propensity of 2 / \(arms on offer\), got 0.5 to 0.5",
+        ),
+        (
+            [[0, 1], [2, 0]],
+            {"propensities": np.full((2, 2), 2 / 3), "ranking": True},
+            r"log must be of uniform choices, with a propensity of 1 / \(arms on offer\), got 2 to 2",
+        ),
+    ],
+)
+def test_sets_that_are_not_uniform_are_refused(actions, options, message):
+    with pytest.raises(ValueError, match=f"logged_world: {message}"):
+        logged_world(event_log(ZEROS, actions, np.zeros((2, 2)), **options))
 
 
 @pytest.mark.parametrize(

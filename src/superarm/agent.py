@@ -16,7 +16,7 @@ import jax
 import numpy as np
 
 from superarm import checks, engine
-from superarm.arms import Offered
+from superarm.arms import Offered, require_places
 from superarm.book import Book
 from superarm.core import Core, Taken, happened_in
 from superarm.errors import StoreError
@@ -137,6 +137,11 @@ class Agent:
     def settings(self) -> Settings:
         """How it works."""
         return self._book.settings
+
+    @property
+    def arms(self) -> tuple[Id, ...]:
+        """The ids of the arms that have a place, in its order; none where features are all that counts."""
+        return tuple(self._book.arms.places)
 
     @property
     def stats(self) -> Stats:
@@ -405,6 +410,8 @@ class Agent:
         checks.has(where, "log", log, ("contexts", "actions", "rewards", "observed"))
         with self._lock:
             self._require_open()
+            if book.arms.fixed is not None:
+                require_places(where, book.arms.places, log)
             arms, dim = log.contexts.shape[1:]
             if book.dim not in (None, dim) or book.arms.fixed not in (None, arms):
                 fixed = "any number of" if book.arms.fixed is None else book.arms.fixed

@@ -124,9 +124,17 @@ class Policy:
 
     @double
     def propensities(
-        self, state: State, contexts: Array, count: Array | int, mask: Array | None = None
+        self,
+        state: State,
+        contexts: Array,
+        count: Array | int,
+        mask: Array | None = None,
+        *,
+        positions: bool = False,
     ) -> Array:
         """(n,) the exact chance of every arm to be chosen by `select`: to be in the set, where it is a set.
+
+        With `positions` (k, n), the chance to stand at each of them, the best first.
 
         For policies that choose one arm, or the k best, by one of finitely many scores: greedy,
         epsilon-greedy, uniform, UCB, ensembles (the share of the members that would choose the arm), and
@@ -143,6 +151,8 @@ class Policy:
         offered = jnp.where(mask[None], scores, -jnp.inf)
         # XLA sorts float64 to select from it, so that one arm is found by the maximum.
         ranked = jnp.max(offered, axis=1, keepdims=True) if top == 1 else jax.lax.top_k(offered, top)[0]
+        if positions:
+            return _at_positions(chances, offered, mask, ranked)
         threshold = ranked[:, -1:]  # of every option
         above, tied = offered > threshold, (offered == threshold) & mask[None]
         taken, sharing = (jnp.sum(one, axis=1, dtype=FLOAT, keepdims=True) for one in (above, tied))
@@ -164,6 +174,17 @@ class Policy:
     def learn(self, state: State, key: Array) -> Any:
         """Return a new fit of the record, to be swapped in."""
         return self.model.learn(state, key, self.width)
+
+
+def _at_positions(chances: Array, offered: Array, mask: Array, ranked: Array) -> Array:
+    """(k, n) for options (j,) with scores (j, n), the highest of which are (j, k).
+
+    A position belongs to the arms whose score has its rank; ties are broken at random, so each is as likely.
+    """
+    tied = (offered[:, None] == ranked[:, :, None]) & mask[None, None]
+    sharing = jnp.sum(tied, axis=2, keepdims=True, dtype=FLOAT)
+    found = jnp.einsum("j,jkn->kn", chances, tied.astype(FLOAT) / jnp.maximum(sharing, 1.0))
+    return jnp.minimum(found, 1.0)
 
 
 def decide(contexts: Array, scores: Any, mask: Array, choice: Choice) -> Decision:

@@ -161,3 +161,11 @@ def arms_of(where: str, policy: Policy, arms: int | Sequence[Id] | None) -> Arms
         found = Arms(len(names), same, places={name: place for place, name in enumerate(names)})
     policy.chooser.check(found.fixed or 0)
     return found
+
+
+def require_places(where: str, arms: Sequence[Id] | Mapping[Id, int], log: Any) -> None:
+    """Refuse a log that says its arms, if these have other places."""
+    told = getattr(log, "arms", None)
+    if told is not None and tuple(arms)[: len(told)] != told:
+        must = "the agent's arms must be those of the log in their order, `log.arms`"
+        raise ValueError(f"{where}: {must}, got {list(arms)[:8]}")

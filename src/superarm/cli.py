@@ -19,6 +19,8 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn, ParamSpec
 import typer
 from rich.console import Console
 
+from superarm.log_options import reads_log
+
 if TYPE_CHECKING:
     from superarm.experiments.summary import Summary
 
@@ -47,7 +49,6 @@ Address = Annotated[
     typer.Option(help="A running Ray cluster, such as 10.0.0.1:6379 or auto; else one is started here."),
 ]
 Json = Annotated[bool, typer.Option("--json", help="One JSON object a line.")]
-Layout = Annotated[str, typer.Option(help="Of the log: wide, long, open-bandit or coba.")]
 LogOption = Annotated[Path | None, typer.Option("--log", metavar="LOG", help="Judge by a log instead.")]
 Train = Annotated[float, typer.Option(min=0.0, max=1.0, help="The share of events to learn from.")]
 Strict = Annotated[bool, typer.Option("--strict", help="Exit with 1 when a claim fails.")]
@@ -252,15 +253,16 @@ def report_command(
 
 @app.command("tune")
 @guarded
+@reads_log
 def tune_command(
     policy: Annotated[
         str, typer.Option("--policy", metavar="LABEL", help="Which of its policies; with --log a file.")
     ],
+    columns: dict[str, Any],
     name: Annotated[
         str | None, typer.Argument(metavar="[ID]", help="An experiment whose policies can be tuned.")
     ] = None,
     log: LogOption = None,
-    layout: Layout = "wide",
     train: Train = 0.5,
     grid: Annotated[
         list[str] | None,
@@ -289,9 +291,10 @@ def tune_command(
     if (name is None) == (log is None):
         raise ExperimentError("tune: name an experiment, or a log with --log")
     if name is None or log is not None:
-        _tune_on_log(Path(str(log)), layout, Path(policy), parse_grid(grid or []), train, as_json)
+        _tune_on_log(Path(str(log)), columns, Path(policy), parse_grid(grid or []), train, as_json)
         return
-
+    if set(columns) > {"layout"}:
+        raise ExperimentError("tune: columns are for --log, not for an experiment")
     tuning, folder = tune_policy(
         name,
         policy,
@@ -315,11 +318,16 @@ def tune_command(
 
 
 def _tune_on_log(
-    log: Path, layout: str, policy: Path, grid: dict[str, list[float]], train: float, as_json: bool
+    log: Path,
+    columns: dict[str, Any],
+    policy: Path,
+    grid: dict[str, list[float]],
+    train: float,
+    as_json: bool,
 ) -> None:
     from superarm.evaluate.command import Source, judged_lines, tune_file
 
-    judged = tune_file(Source(log, layout), policy, grid, train=train)
+    judged = tune_file(Source(log, columns), policy, grid, train=train)
     if as_json:
         for line in judged_lines(judged):
             typer.echo(line)
@@ -331,6 +339,7 @@ def _tune_on_log(
 
 @app.command("evaluate")
 @guarded
+@reads_log
 def evaluate_command(
     log: Annotated[
         Path, typer.Argument(metavar="LOG", help="A .parquet, .csv or .csv.gz file, or an agent's folder.")
@@ -339,14 +348,7 @@ def evaluate_command(
         Path,
         typer.Option("--policy", metavar="FILE", help="A policy (.toml, .json) or an agent (.safetensors)."),
     ],
-    layout: Layout = "wide",
-    action: Annotated[str | None, typer.Option(help="The column of chosen arms.")] = None,
-    reward: Annotated[str | None, typer.Option(help="The column of rewards.")] = None,
-    propensity: Annotated[str | None, typer.Option(help="The column of the log's chances.")] = None,
-    feature: Annotated[
-        list[str] | None, typer.Option(help="A column of features, or x_* for several; may be repeated.")
-    ] = None,
-    rows: Annotated[int | None, typer.Option(min=1, help="Read so many rows only.")] = None,
+    columns: dict[str, Any],
     train: Train = 0.5,
     interval: Annotated[str, typer.Option(help="asymptotic or bootstrap.")] = "asymptotic",
     clip: Annotated[float | None, typer.Option(help="The largest weight to let stand.")] = None,
@@ -361,9 +363,8 @@ def evaluate_command(
     """
     from superarm.evaluate.command import Source, evaluate_file, write_estimates
 
-    source = Source(log, layout, action, reward, propensity, feature, rows)
     options: dict[str, Any] = {"train": train, "interval": interval, "clip": clip, "seed": seed}
-    found = evaluate_file(source, policy, **options)
+    found = evaluate_file(Source(log, columns), policy, **options)
     typer.echo(found.to_json() if as_json else str(found))
     if out is not None:
         write_estimates(found, out)

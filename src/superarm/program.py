@@ -19,7 +19,7 @@ from superarm.algebra import Policy, decide
 from superarm.explorers.floor import Floor
 from superarm.models.neural_beliefs import NeuralMemo
 from superarm.precision import FLOAT, double
-from superarm.propensity import Propensity, drawn_propensity, exact_propensity, is_exact
+from superarm.propensity import Propensity, counted, drawn_propensity, exact_propensity, is_exact
 from superarm.rounds import Keys, round_keys
 from superarm.serial import serial
 from superarm.types import Array, Decision, Event, State
@@ -106,7 +106,7 @@ class Program:
         """Choose in decision `number` of all, `count` of the policy's."""
         numbers = np.array([number, count])
         if not self.policy.native:
-            return self._on_host(state, numbers, contexts, mask)
+            return self._on_host(state, numbers, contexts, mask, chances)
         function = self._compiled.select(chances.draws, chances.ranking)
         packed, memo = function(self._leaves, state, self._keys, numbers, contexts, mask, chances.floor)
         rows = np.asarray(packed)
@@ -115,7 +115,9 @@ class Program:
         items, used, features = _placed(rows[0].astype(np.int32), contexts)
         return Decided(items, used, features, rows[1], rows[2].item(0) > 0, kept, chance, error)
 
-    def _on_host(self, state: Leaves, numbers: NDArray, contexts: NDArray, mask: NDArray) -> Decided:
+    def _on_host(
+        self, state: Leaves, numbers: NDArray, contexts: NDArray, mask: NDArray, chances: Chances
+    ) -> Decided:
         """Choose with an oracle that runs on the host, between compiled parts."""
         key_choose, scores, beliefs = self._compiled.scores(
             self._leaves, state, self._keys, numbers, contexts
@@ -126,7 +128,22 @@ class Program:
         if hasattr(beliefs, "memo"):
             decision = replace(decision, memo=_memo(beliefs, decision.items, mask))
         parts = jax.tree.map(np.asarray, decision)
-        return Decided(*_placed(parts.items, contexts), parts.scores, bool(parts.healthy), parts.memo)
+        found = Decided(*_placed(parts.items, contexts), parts.scores, bool(parts.healthy), parts.memo)
+        if not chances.draws or not found.healthy:
+            return found
+        others = self._again_on_host(state, numbers, contexts, offered, chances.draws)
+        told = _counted(others, parts.items, ranking=chances.ranking)
+        return replace(found, chance=np.asarray(told.chance), error=np.asarray(told.error))
+
+    def _again_on_host(
+        self, state: Leaves, numbers: NDArray, contexts: NDArray, mask: Any, draws: int
+    ) -> NDArray:
+        """(draws, k) what the oracle chooses in decisions that are made alike."""
+        many = self._compiled.many_scores(draws)(self._leaves, state, self._keys, numbers, contexts)
+        choose, chosen = self.policy.chooser.choose, []
+        for data, scores in zip(*(np.asarray(part) for part in many), strict=True):
+            chosen.append(np.asarray(choose(self._compiled.key(data), scores, mask).items))
+        return np.stack(chosen)
 
     @double
     def observe(self, state: Leaves, number: int, happened: Happened) -> Leaves:
@@ -154,6 +171,7 @@ class Compiled:
         self._generator = generator
         self._policy, self._state = (partial(jax.tree.unflatten, one) for one in (policy, state))
         self._selects: dict[tuple[int, bool], Any] = {}
+        self._many: dict[int, Any] = {}
         self.memo: Any = None  # the structure of a decision's, once one was made
         self.scores = jax.jit(self._scores, compiler_options=serial())
         self.observe = jax.jit(self._observe, donate_argnums=1, compiler_options=serial())
@@ -166,6 +184,12 @@ class Compiled:
             function = partial(self._select, draws, ranking)
             self._selects[name] = jax.jit(function, compiler_options=serial())
         return self._selects[name]
+
+    def many_scores(self, draws: int) -> Any:
+        """What makes the keys to choose by, as data, and the scores of so many draws."""
+        if draws not in self._many:
+            self._many[draws] = jax.jit(partial(self._many_scores, draws), compiler_options=serial())
+        return self._many[draws]
 
     def _select(
         self,
@@ -181,13 +205,16 @@ class Compiled:
     ) -> tuple[Array, Leaves]:
         policy, state = self._policy(policy_leaves), self._state(state_leaves)
         _, _, key, _ = round_keys(self._keys(keys), numbers[0])
-        if floor is not None:
-            share = floor * jnp.sum(mask, dtype=FLOAT) / policy.chooser.size
-            policy = replace(policy, explorer=Floor(policy.explorer, jnp.minimum(share, 1.0)))
-        decision = policy.select(state, key, contexts, numbers[1], mask)
+        share = None if floor is None else _share(floor, mask, policy.chooser.size)
+        explorer = policy.explorer if share is None else Floor(policy.explorer, share)
+        decision = replace(policy, explorer=explorer).select(state, key, contexts, numbers[1], mask)
         size = decision.items.shape
         rows = [decision.items, decision.scores, jnp.broadcast_to(decision.healthy, size)]
         found = self._chances(policy, state, key, contexts, numbers[1], mask, decision.items, draws, ranking)
+        if found is not None and floor is not None and share is not None:
+            # What chance alone gives is known: draws of the rest cannot leave an item below its floor.
+            least = jnp.minimum(floor, policy.chooser.size / jnp.sum(mask, dtype=FLOAT))
+            found = found.floored(share, least / policy.chooser.size if ranking else least, decision.items)
         if found is not None:
             rows += [found.chance, found.error]
         memo, self.memo = jax.tree.flatten(lean(decision.memo))
@@ -205,8 +232,8 @@ class Compiled:
         draws: int,
         ranking: bool,
     ) -> Propensity | None:
-        if is_exact(policy, ranking=ranking):
-            return exact_propensity(policy, state, contexts, count, mask, items)
+        if is_exact(policy):
+            return exact_propensity(policy, state, contexts, count, mask, items, ranking=ranking)
         if not draws:
             return None
         key = jax.random.fold_in(key, DRAWS)
@@ -221,6 +248,23 @@ class Compiled:
         key_explore, key_choose = jax.random.split(round_keys(self._keys(keys), numbers[0])[2])
         beliefs = policy.model.beliefs(state, jnp.asarray(contexts, FLOAT), policy.width)
         return key_choose, policy.explorer.scores(key_explore, beliefs, numbers[1]), beliefs
+
+    def _many_scores(
+        self,
+        draws: int,
+        policy_leaves: Leaves,
+        state_leaves: Leaves,
+        keys: Array,
+        numbers: Array,
+        contexts: Array,
+    ) -> tuple[Array, Array]:
+        """(draws, any) the data of keys and (draws, n) scores."""
+        policy, state = self._policy(policy_leaves), self._state(state_leaves)
+        key = jax.random.fold_in(round_keys(self._keys(keys), numbers[0])[2], DRAWS)
+        both = jax.vmap(jax.random.split)(jax.random.split(key, draws))
+        beliefs = policy.model.beliefs(state, jnp.asarray(contexts, FLOAT), policy.width)
+        scores = jax.lax.map(lambda one: policy.explorer.scores(one, beliefs, numbers[1]), both[:, 0])
+        return jax.random.key_data(both[:, 1]), scores
 
     def _observe(
         self,
@@ -249,8 +293,17 @@ class Compiled:
             raise TypeError(f"{policy.name}: a fit must have the arrays of the fit before, got others")
         return after
 
+    def key(self, data: Any) -> Array:
+        """The key of its data."""
+        return jax.random.wrap_key_data(data, impl=self._generator)
+
     def _keys(self, data: Array) -> Keys:
-        return Keys(*jax.random.wrap_key_data(data, impl=self._generator))
+        return Keys(*self.key(data))
+
+
+def _share(floor: Array, mask: Array, size: int) -> Array:
+    """How often to choose by chance, so that every arm on offer has a chance of `floor`."""
+    return jnp.minimum(floor * jnp.sum(mask, dtype=FLOAT) / size, 1.0)
 
 
 def _placed(items: NDArray, contexts: NDArray) -> tuple[NDArray, int, NDArray]:
@@ -273,6 +326,7 @@ def lean(memo: Any) -> Any:
 
 
 _decide = jax.jit(decide)
+_counted = jax.jit(counted, static_argnames=("ranking",))
 
 
 @jax.jit

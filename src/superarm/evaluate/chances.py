@@ -36,10 +36,10 @@ def chances_of(
 ) -> npt.NDArray[np.float64]:
     """Return how a policy in a fixed state would choose in every event: the target of `off_policy`.
 
-    Exact where a policy chooses one arm, or the k best in any order, by finitely many scores (greedy,
-    epsilon-greedy, uniform, UCB, ensembles); otherwise the share of `draws` decisions. These are drawn apart
-    for every event, so that their noise is part of what intervals measure: few draws widen an interval, and
-    do not bias it. Two policies with one seed share their draws.
+    Exact where a policy chooses one arm or the k best by finitely many scores (greedy, epsilon-greedy,
+    uniform, UCB, ensembles); otherwise the share of `draws` decisions. These are drawn apart for every event,
+    so that their noise is part of what intervals measure: few draws widen an interval, and do not bias it.
+    Two policies with one seed share their draws.
 
     Args:
         policy: chooses one arm or a set.
@@ -69,7 +69,7 @@ def chances_of(
     key = jax.random.key(checks.count(where, "seed", seed, low=0))
     single = isinstance(policy.chooser, Best)
     if draws is None:
-        draws = 0 if is_exact(policy, ranking=positions) else DRAWS
+        draws = 0 if is_exact(policy) else DRAWS
     else:
         checks.count(where, "draws", draws)
     events, num_arms, _ = log.contexts.shape
@@ -81,14 +81,17 @@ def chances_of(
         rows = np.arange(first, min(first + _EVENTS, events))
         contexts, offered = jnp.asarray(log.contexts[rows], FLOAT), jnp.asarray(mask[rows])
         if draws == 0:
-            chances = np.asarray(_exact(policy, state, contexts, before, offered))
+            chances = np.asarray(
+                _exact(policy, state, contexts, before, offered, positions=positions and not single)
+            )
+            _require_all(where, policy, chances, first)
         elif policy.native:
             chances = np.asarray(
                 _drawn(policy, state, key, jnp.asarray(rows), contexts, before, offered, jnp.asarray(draws))
             )
         else:
             chances = _stepped(policy, state, key, rows, contexts, before, offered, draws)
-        _require_sound(where, policy, chances, first)
+        _require_sound(where, policy, np.isfinite(chances).all(axis=tuple(range(1, chances.ndim))), first)
         found.append(chances[start - first :])
     chances = np.concatenate(found)
     if draws and (single or not positions):
@@ -96,11 +99,13 @@ def chances_of(
     return chances
 
 
-@jax.jit
-def _exact(policy: Policy, state: State, contexts: Array, count: Array, mask: Array) -> Array:
-    """(e, K)."""
+@partial(jax.jit, static_argnames=("positions",))
+def _exact(
+    policy: Policy, state: State, contexts: Array, count: Array, mask: Array, *, positions: bool
+) -> Array:
+    """(e, K), or (e, k, K) by position."""
     return jax.lax.map(
-        lambda event: policy.propensities(state, event[0], count, event[1]),
+        lambda event: policy.propensities(state, event[0], count, event[1], positions=positions),
         (contexts, mask),
         batch_size=_TOGETHER,
     )
@@ -171,11 +176,14 @@ def _scores(policy: Policy, state: State, keys: Array, contexts: Array, count: A
     return jax.lax.map(lambda key: policy.scores(state, key, contexts, count), keys, batch_size=_TOGETHER)
 
 
-def _require_sound(where: str, policy: Policy, chances: Any, first: int) -> None:
-    rows = chances.reshape(chances.shape[0], -1)
-    # Exact chances of arms whose scores are NaN are 0 throughout; a set may be empty.
-    lost = rows.sum(axis=1) == 0 if chances.ndim == 2 else False
-    bad = np.flatnonzero(~np.isfinite(rows).all(axis=1) | lost)
+def _require_all(where: str, policy: Policy, chances: Any, first: int) -> None:
+    """Refuse exact chances that leave a slot empty: of scores that are NaN, or of too few arms on offer."""
+    totals = chances.reshape(chances.shape[0], -1).sum(axis=1)
+    _require_sound(where, policy, np.abs(totals - policy.chooser.size) < 1e-6, first)
+
+
+def _require_sound(where: str, policy: Policy, sound: Any, first: int) -> None:
+    bad = np.flatnonzero(~sound)
     if bad.size:
         must = "policy must give a sound decision in every event"
         raise ValueError(f"{where}: {must}, got none of {policy.name} at {first + bad[0]}")

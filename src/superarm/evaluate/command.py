@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -18,40 +21,34 @@ from superarm.evaluate.log import Log
 from superarm.evaluate.read import read_log
 from superarm.evaluate.tables import LogError
 
+WORDED = re.compile(r"[\w.-]+: .*\bmust\b")
+
 
 @dataclass(frozen=True)
 class Source:
-    """A log on disk: a table with named columns, or the folder of an agent."""
+    """A log on disk: a table, whose columns `read_log` is told, or the folder of an agent."""
 
     path: Path
-    layout: str = "wide"
-    action: str | None = None
-    reward: str | None = None
-    propensity: str | None = None
-    features: Sequence[str] | None = None
-    rows: int | None = None
+    columns: Mapping[str, Any] = field(default_factory=dict)
 
     def read(self) -> Log:
         """Return the log."""
         if self.path.is_dir():
-            return agent_log(self.path)
+            if extra := self.columns.keys() - {"layout", "rows"}:
+                raise LogError(
+                    f"{self.path}: an agent's folder must be read without columns, got {min(extra)}"
+                )
+            return agent_log(self.path, rows=self.columns.get("rows"))
         if not self.path.exists():
             raise LogError(f"{self.path}: there is no such file")
-        return read_log(
-            self.path,
-            layout=self.layout,
-            action=self.action,
-            reward=self.reward,
-            propensity=self.propensity,
-            features=self.features,
-            rows=self.rows,
-        )
+        return read_log(self.path, **self.columns)
 
 
 def evaluate_file(source: Source, policy: Path, **options: Any) -> Estimates:
     """Judge the policy of a file by a log: .toml and .json are policies, .safetensors agents' states."""
     given = Agent.load(policy) if policy.suffix == ".safetensors" else load_policy(policy)
-    return judge(given, source.read(), **options)
+    with _refusals():
+        return judge(given, source.read(), **options)
 
 
 def tune_file(source: Source, policy: Path, grid: Mapping[str, Sequence[float]], **options: Any) -> Judged:
@@ -63,7 +60,22 @@ def tune_file(source: Source, policy: Path, grid: Mapping[str, Sequence[float]],
     def build(**point: Any) -> Any:
         return from_config({**config, **point})
 
-    return judge_grid(build, grid, source.read(), **options)
+    with _refusals():
+        return judge_grid(build, grid, source.read(), **options)
+
+
+@contextmanager
+def _refusals() -> Iterator[None]:
+    """Let what superarm refuses in its own words, as `checks` has them, be an error of the input.
+
+    Any other ValueError or TypeError is a fault of superarm, and stays one.
+    """
+    try:
+        yield
+    except (ValueError, TypeError) as error:
+        if isinstance(error, ConfigError | LogError) or not WORDED.match(str(error)):
+            raise
+        raise LogError(str(error)) from error
 
 
 def write_estimates(found: Estimates, folder: Path) -> None:
@@ -74,12 +86,18 @@ def write_estimates(found: Estimates, folder: Path) -> None:
 
 
 def judged_lines(judged: Judged) -> list[str]:
-    """One JSON object per point of a grid."""
+    """One JSON object per point of a grid; NaN is null."""
     rows = judged.table.to_dict(orient="records")
     return [
-        json.dumps({str(name): value for name, value in row.items()} | {"best": _is(row, judged.best)})
+        json.dumps(
+            {str(name): _plain(value) for name, value in row.items()} | {"best": _is(row, judged.best)}
+        )
         for row in rows
     ]
+
+
+def _plain(value: Any) -> Any:
+    return None if isinstance(value, float) and math.isnan(value) else value
 
 
 def _is(row: Mapping[Any, Any], point: Mapping[str, Any]) -> bool:

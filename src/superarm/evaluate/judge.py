@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ import pandas as pd
 
 from superarm import checks, engine
 from superarm.agent import Agent
+from superarm.arms import require_places
 from superarm.evaluate.chances import chances_of
 from superarm.evaluate.estimates import Estimates
 from superarm.evaluate.log import Log
@@ -42,25 +43,43 @@ def judge(
     True
     """
     where = "judge"
+    _require_alike(where, policy, log)
     if isinstance(policy, Agent):
         agent, rest = policy, log
+        if engine.by_arm(policy.policy.epochs(1)[0].policy):
+            require_places(where, agent.arms, log)
     else:
         agent, rest = _taught(where, policy, log, train, seed)
     taken = agent.taken(log.spec.dim)
-    chances = chances_of(taken.policy, rest, state=taken.state, count=taken.count, draws=draws, seed=seed)
+    told: dict[str, Any] = {"count": taken.count, "draws": draws, "positions": log.ranking, "seed": seed}
+    chances = chances_of(taken.policy, rest, state=taken.state, **told)
     return off_policy(rest, _floored(agent, rest, chances), seed=seed, **options)
 
 
+def _require_alike(where: str, policy: Any, log: Log) -> None:
+    """Refuse a policy that chooses something else than the log's did."""
+    checks.has(where, "log", log, ("contexts", "actions", "rewards", "ranking"))
+    one = policy.policy if isinstance(policy, Agent) else policy
+    size, slots = checks.has(where, "policy", one, ("epochs", "chooser")).chooser.size, log.slots or 1
+    if (log.slots is None and size > 1) or (log.ranking and size != slots):
+        must = "policy must choose as many arms as the log"
+        raise ValueError(f"{where}: {must}, {slots}, got {size}")
+
+
 def _floored(agent: Agent, log: Log, chances: Any) -> Any:
-    """(n, K) the chances with the agent's floor under them."""
+    """The chances (n, K), or (n, k, K) by position, with the agent's floor under them."""
     least = agent.settings.min_propensity
     if least == 0.0:
         return chances
-    size, (events, arms) = agent.policy.chooser.size, chances.shape
+    by_position = chances.ndim == 3
+    size, (events, arms) = agent.policy.chooser.size, (len(chances), chances.shape[-1])
     mask = np.ones((events, arms), bool) if log.mask is None else np.asarray(log.mask)
-    offered = mask.sum(axis=1, keepdims=True)
+    if by_position:
+        mask = mask[:, None]
+    offered = mask.sum(axis=-1, keepdims=True)
     share = np.minimum(least * offered / size, 1.0)
-    return (1.0 - share) * chances + share * mask * size / offered
+    mixed = (1.0 - share) * chances + share * mask * (1 if by_position else size) / offered
+    return np.minimum(mixed, 1.0)  # by a rounding
 
 
 @dataclass(frozen=True)
@@ -69,7 +88,7 @@ class Judged:
 
     Attributes:
         table: one row per point: its parameters, and estimate, low, high and effective_sample_size.
-        best: the point with the highest estimate.
+        best: the point with the highest estimate, of those that have one.
         final: what the best point earns, estimated on events that had no part in choosing it.
     """
 
@@ -95,7 +114,8 @@ def judge_grid(
     Args:
         build: arguments -> policy.
         grid: argument -> values; all combinations are judged.
-        log: in the order of time, with propensities.
+        log: in the order of time; with propensities, unless the method is "direct", which is then all that is
+            reported.
         train: the share of events to learn from.
         method: by which points are compared: "dr", "ips", "snips" or "direct".
         options: of `judge` and `off_policy`.
@@ -113,6 +133,10 @@ def judge_grid(
     checks.one_of(where, "method", method, ("dr", "ips", "snips", "direct"))
     if not grid or not all(len(values) for values in grid.values()):
         raise ValueError(f"{where}: grid must name an argument and its values, got {dict(grid)}")
+    if log.propensities is None:
+        if method != "direct":
+            raise ValueError(f"{where}: log must have propensities for {method}, got None")
+        options = {"methods": ("direct",)} | options
     learned, choosing, reporting = _parted(where, log, train, int(options.get("seed", 0)))
     points = [dict(zip(grid, values, strict=True)) for values in itertools.product(*grid.values())]
     rows = []
@@ -121,8 +145,16 @@ def judge_grid(
         columns = ("estimate", "low", "high", "effective_sample_size")
         rows.append(point | {name: getattr(found, name) for name in columns})
     table = pd.DataFrame(rows)
-    best = points[int(table["estimate"].to_numpy().argmax())]
+    best = points[_best(where, table["estimate"].to_numpy())]
     return Judged(table, best, _on(build(**best), log, learned, reporting, options))
+
+
+def _best(where: str, estimates: Any) -> int:
+    """Where the highest is; NaN, of a policy that never chooses what was logged, is no estimate."""
+    if not np.isfinite(estimates).any():
+        must = "grid must have a point that chooses what was logged"
+        raise ValueError(f"{where}: {must}, got an estimate of none of {len(estimates)}")
+    return int(np.argmax(np.where(np.isfinite(estimates), estimates, -np.inf)))
 
 
 def _on(policy: Any, log: Log, learned: Any, judged: Any, options: dict[str, Any]) -> Estimates:
@@ -147,7 +179,7 @@ def _taught(where: str, policy: Any, log: Log, train: float, seed: int) -> tuple
     by_arm = engine.by_arm(policy.epochs(1)[0].policy)
     agent = Agent(policy, arms=log.spec.num_arms if by_arm else None, seed=seed, max_observations=2**31)
     if first:
-        agent.fit(log.take(slice(0, first)))
+        agent.fit(replace(log.take(slice(0, first)), arms=None))  # its arms are the log's, by place
         agent.learn()
     return agent, log.take(slice(first, None))
 

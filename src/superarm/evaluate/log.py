@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
 
 from superarm import checks
-from superarm.types import Array, Spec, pytree
+from superarm.frames import Id
+from superarm.types import Array, Spec, pytree, static
 
 
 @pytree
@@ -23,6 +24,9 @@ class Log:
         mask: (n, K) which arms were on offer; None for all.
         propensities: (n,) or (n, k) the chance with which the log chose them; None where it is not known.
         observed: (n, k) where feedback was observed; None for all slots in use.
+        ranking: whether the propensities of slots are those of an item at its position; otherwise that the
+            set has the item.
+        arms: the ids of the arms, one after the other, where an agent knew them by their place; else None.
     """
 
     contexts: Array
@@ -31,6 +35,8 @@ class Log:
     mask: Any = None
     propensities: Any = None
     observed: Any = None
+    ranking: bool = static(default=False)
+    arms: tuple[Id, ...] | None = static(default=None)
 
     @property
     def spec(self) -> Spec:
@@ -45,9 +51,10 @@ class Log:
 
     def take(self, rows: Any) -> Log:
         """Return some of the events, by their numbers, a slice or a mask (n,): to learn from, to judge by."""
-        parts = {one.name: getattr(self, one.name) for one in fields(self)}
+        leaves = [one.name for one in fields(self) if not one.metadata.get("static")]
+        parts = {name: getattr(self, name) for name in leaves}
         kept: dict[str, Any] = {name: None if one is None else one[rows] for name, one in parts.items()}
-        return Log(**kept)
+        return replace(self, **kept)
 
 
 def event_log(
@@ -58,6 +65,7 @@ def event_log(
     mask: Any = None,
     propensities: Any = None,
     observed: Any = None,
+    ranking: bool = False,
     binary: bool = False,
 ) -> Log:
     """Return a log of decisions, checked.
@@ -71,6 +79,8 @@ def event_log(
         propensities: as actions, in (0, 1], the chance with which the log chose: of a single choice, the arm;
             of a ranking, this item at this position; of a set, that the set has the item.
         observed: as actions, True where feedback was observed; by default in all slots in use.
+        ranking: whether slots are the positions of a ranking, and propensities those of positions; otherwise
+            they are a set. Single choices are neither.
         binary: whether rewards must be 0 or 1.
 
     >>> import numpy as np
@@ -103,6 +113,7 @@ def event_log(
         mask=None if mask is None else _offered(where, mask, chosen, num_arms),
         propensities=propensities,
         observed=None if np.all(seen == used) else seen,
+        ranking=bool(ranking) and chosen.ndim == 2,
     )
 
 

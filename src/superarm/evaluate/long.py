@@ -62,6 +62,7 @@ def long_log(
         rewards[:, 0] if single else rewards,
         mask=None if mask.all() else mask,
         propensities=chances[:, 0] if single and chances is not None else chances,
+        ranking=bool(position),
     )
 
 

@@ -45,7 +45,8 @@ def off_policy(
         log: with propensities, unless "direct" is all that is asked for.
         target: the policy's chances, or a function of contexts (n, K, d) and mask (n, K) that returns them:
             (n, K) the chance of every arm for single choices, or of being in the set; (n, k, K) the chance of
-            standing at every position for rankings. `chances_of` has those of a superarm policy.
+            standing at every position for rankings, which a log that is one of rankings must have.
+            `chances_of` has those of a superarm policy.
         methods: some of "direct", "ips", "snips", "dr".
         model: of rewards, for "direct" and "dr": "ridge", "logistic" for rewards from 0 to 1, or an object
             with fit and predict; see `superarm.evaluate.reward_model`.
@@ -74,7 +75,7 @@ def off_policy(
     (True, 0.3)
     """
     where = "off_policy"
-    checks.has(where, "log", log, ("contexts", "actions", "rewards", "propensities", "slots"))
+    checks.has(where, "log", log, ("contexts", "actions", "rewards", "propensities", "ranking"))
     asked = (methods,) if isinstance(methods, str) else tuple(methods)
     weighted = [method for method in asked if method != "direct"]
     if log.propensities is None and weighted:
@@ -132,7 +133,8 @@ def _checked(where: str, log: Log, told: Any) -> Floats:
     """Return the target's chances, if they can be."""
     events, num_arms, _ = log.contexts.shape
     chances = np.asarray(checks.chances(where, "target's chances", told))
-    shapes = [(events, num_arms)] + ([] if log.slots is None else [(events, log.slots, num_arms)])
+    shapes: list[tuple[int, ...]] = [] if log.ranking else [(events, num_arms)]
+    shapes += [] if log.slots is None else [(events, log.slots, num_arms)]
     if chances.shape not in shapes:
         must = " or ".join(str(shape) for shape in shapes)
         raise ValueError(f"{where}: target's chances must have shape {must}, got {chances.shape}")

@@ -3,7 +3,8 @@
 The policy meets the logged events in random order. Where it chooses what the log chose, it observes what came
 of it, and the event counts; where not, the event is skipped, and the policy learns nothing of it. If the log
 was made by uniform chance and its events are independent, an accepted event has the law that the policy would
-have met alone.
+have met alone. Of a set the whole set must be the same, and of a ranking also its order: one event in
+n! / (k! (n - k)!) is accepted, or in n! / (n - k)!, whatever rewards depend on.
 
 Li, Chu, Langford & Wang (2011), Unbiased Offline Evaluation of Contextual-bandit-based News Article
 Recommendation Algorithms, WSDM.
@@ -23,6 +24,8 @@ import pandas as pd
 
 from superarm import checks
 from superarm.algebra import Policy
+from superarm.choosers.duel import Duel
+from superarm.choosers.layered_duel import LayeredDuel
 from superarm.evaluate.log import Log
 from superarm.evaluate.stretch import Place, shuffled, stretch
 from superarm.rollout import Run, compiled, run_seed
@@ -39,15 +42,16 @@ def replay(
     """Replay a log to a policy until so many events are accepted; return one row per event.
 
     The table is that of a simulated run: seed, round (the number of the accepted event, from 1), reward (the
-    logged one), seconds, and items (the arm chosen). What choices would have been worth that were not made is
-    not known: regret, realized_regret, value and best are NaN. Its `attrs` are compile_seconds, refused_fits,
-    offered (logged events that were used) and log_ended (whether the log ended before enough were accepted;
-    then the table is shorter, and a warning says so).
+    logged one, summed over a set), seconds, and items (what was chosen). What choices would have been worth
+    that were not made is not known: regret, realized_regret, value and best are NaN. Its `attrs` are
+    compile_seconds, refused_fits, offered (logged events that were used) and log_ended (whether the log ended
+    before enough were accepted; then the table is shorter, and a warning says so).
 
     Args:
-        policy: chooses one arm. It learns every `learn_every` accepted events, and is told as `count` how
-            many were accepted.
-        log: of uniformly random choices; otherwise the estimate is biased.
+        policy: chooses one arm, or as many as the log, always all of them. It learns every `learn_every`
+            accepted events, and is told as `count` how many were accepted.
+        log: of uniformly random choices, of one arm, of sets or of rankings (`Log.ranking`) of a fixed size;
+            otherwise the estimate is biased.
         accepted: events to accept.
         seed: of the log's order and of the policy's chance.
         passes: how often the log may be gone through, each time in a new order. From the second on the policy
@@ -103,9 +107,14 @@ class LoggedWorld:
 
     def chunks(self, run: Run, state: State) -> tuple[Chunk, float]:
         """Return what runs some rounds, and the seconds that it took to compile."""
-        policy = run.policy
-        if policy.chooser.size != 1 or not policy.native:
-            must = "policy must choose one arm, by a chooser that JAX can trace"
+        policy, slots = run.policy, self.log.slots or 1
+        if (
+            policy.chooser.size != slots
+            or not policy.native
+            or isinstance(policy.chooser, Duel | LayeredDuel)
+        ):
+            what = "one arm" if slots == 1 else f"sets of {slots}, as the log"
+            must = f"policy must choose {what}, by a chooser that JAX can trace"
             raise ValueError(f"replay: {must}, got {policy.name} with sets of {policy.chooser.size}")
         return run.world.chunks(run, state)
 
@@ -143,16 +152,34 @@ def logged_world(log: Log, *, passes: int = 1) -> LoggedWorld:
 
 def _require_uniform(where: str, log: Log) -> None:
     """Refuse what replay cannot do, as far as the log tells."""
-    if log.slots is not None:
-        must = "log must have one choice in every event"
-        raise ValueError(f"{where}: {must}, got {log.slots} slots; evaluate it with off_policy")
+    slots = log.slots or 1
+    actions = np.asarray(log.actions).reshape(-1, slots)
+    items = np.sort(actions, axis=1)
+    bad = np.flatnonzero((items[:, 0] < 0) | np.any(items[:, 1:] == items[:, :-1], axis=1))
+    if bad.size:
+        must = f"log must have {slots} different items in every event"
+        raise ValueError(f"{where}: {must}, got {actions[bad[0]].tolist()} at {bad[0]}")
     if log.propensities is not None:
-        arms = log.contexts.shape[1] if log.mask is None else np.sum(log.mask, axis=1)
-        ratio = np.asarray(log.propensities * arms)
+        arms = log.contexts.shape[1] if log.mask is None else np.sum(log.mask, axis=1, keepdims=True)
+        share = 1 if log.ranking else slots
+        ratio = np.asarray(log.propensities).reshape(-1, slots) * arms / share
         if ratio.max() > 1.001 or ratio.min() < 0.999:  # files round propensities
-            must = "log must be of uniform choices, with a propensity of 1 / (arms on offer)"
+            must = f"log must be of uniform choices, with a propensity of {share} / (arms on offer)"
             got = f"{ratio.min():.3g} to {ratio.max():.3g} times that"
             raise ValueError(f"{where}: {must}, got {got}; evaluate it with off_policy")
+
+
+def _by_slots(log: Log) -> Log:
+    """What compiled code reads: slots (n, k), those of a set in the order of its items."""
+    slots = log.slots or 1
+    told = {"actions": log.actions, "rewards": log.rewards, "observed": log.observed}
+    parts: Any = {name: np.reshape(part, (-1, slots)) for name, part in told.items() if part is not None}
+    ordered = log.ranking or slots == 1
+    if not ordered:
+        order = np.argsort(parts["actions"], axis=1)
+        parts = {name: np.take_along_axis(part, order, axis=1) for name, part in parts.items()}
+    found: Log = jax.tree.map(jnp.asarray, Log(log.contexts, mask=log.mask, ranking=ordered, **parts))
+    return found
 
 
 class Reader:
@@ -160,8 +187,7 @@ class Reader:
 
     def __init__(self, log: Log, key: Array, passes: int) -> None:
         """Put the log where compiled code reads it, and begin."""
-        needed = Log(contexts=log.contexts, actions=log.actions, rewards=log.rewards, mask=log.mask)
-        self.log: Log = jax.tree.map(jnp.asarray, needed)
+        self.log = _by_slots(log)
         self.key = key
         self.size = log.rewards.shape[0]
         self.last = passes * self.size  # events that may be offered

@@ -20,7 +20,10 @@ from superarm.types import Array, Decision, Outcome, State, pytree
 @pytree
 @dataclass(frozen=True)
 class Place:
-    """Where a stretch begins: the log, the order (n,) of this pass, and the events offered before."""
+    """Where a stretch begins: the log, the order (n,) of this pass, and the events offered before.
+
+    The log has slots (n, k), one for a single choice. Those of a set are in the order of its items.
+    """
 
     log: Log
     order: Array
@@ -29,6 +32,16 @@ class Place:
     def event(self, offered: Array) -> Array:
         """The logged event that comes after so many."""
         return self.order[offered % self.order.size]
+
+    def agrees(self, event: Array, items: Array) -> Array:
+        """Whether items (k,) are what was logged: the whole set, or the ranking in its order."""
+        return jnp.all((items if self.log.ranking else jnp.sort(items)) == self.log.actions[event])
+
+    def slots(self, event: Array, items: Array) -> Array:
+        """(k,) where the log has items that agree with it."""
+        if self.log.ranking:
+            return jnp.arange(items.size)
+        return jnp.searchsorted(self.log.actions[event], items)
 
 
 @partial(jax.jit, static_argnames=("size",))
@@ -59,7 +72,7 @@ def stretch(
         def look(carry: tuple[Array, Decision, Array]) -> tuple[Array, Decision, Array]:
             offered, _, _ = carry
             decision = decide(state, offered, count)
-            found = decision.items[0] == place.log.actions[place.event(offered)]
+            found = place.agrees(place.event(offered), decision.items)
             return offered + 1, decision, found | ~decision.healthy
 
         carry = (offered, _blank(no_decision), jnp.zeros((), bool))
@@ -97,11 +110,13 @@ def _accept(
     decision: Decision,
 ) -> tuple[State, Trace]:
     """Observe what the log says of the event after `offered`."""
-    reward, unknown = place.log.rewards[place.event(offered)], jnp.full((), jnp.nan, FLOAT)
+    event, unknown = place.event(offered), jnp.full((), jnp.nan, FLOAT)
+    slots = place.slots(event, decision.items)
+    feedback, seen = place.log.rewards[event][slots], place.log.observed
     outcome = Outcome(
-        feedback=reward[None],
-        observed=decision.mask,
-        reward=reward,
+        feedback=feedback,
+        observed=decision.mask if seen is None else decision.mask & seen[event][slots],
+        reward=jnp.sum(feedback),
         value=unknown,
         best=unknown,
         best_reward=unknown,

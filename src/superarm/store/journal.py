@@ -256,6 +256,13 @@ def offer_of(base: sqlite3.Connection, path: Path, entry: Entry) -> Offered:
     return Offered(values, tuple(json.loads(ids)), mask, None if names is None else tuple(names))
 
 
+def offer_sizes(base: sqlite3.Connection, path: Path) -> dict[bytes, tuple[int, int]]:
+    """Return the arms and the features of every offer, by its name."""
+    with _worded(path):
+        found = base.execute("SELECT hash, num_arms, length(contexts) FROM offers").fetchall()
+    return {name: (count, size // (8 * count)) for name, count, size in found}
+
+
 def _opened(path: Path) -> sqlite3.Connection:
     with _worded(path):
         base = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=5.0)
