@@ -104,7 +104,8 @@ class Agent:
                 - max_observations: that a policy which keeps all its history may keep.
                 - min_propensity: the least chance of every arm on offer; the policy explores uniformly as
                   often as that takes.
-                - draws: decisions drawn for the chance of a choice where it cannot be computed; 0 not to.
+                - draws: decisions drawn for the chance of a choice where it cannot be computed; 0 not to. 100
+                  unless an oracle runs on the host, which then is called so often: 0.
                 - ranking: whether the order within a set is a ranking, for the chances.
         """
         where = "agent"
