@@ -273,8 +273,9 @@ class Agent:
         """Return the rows of the `size` best of a large catalogue, the best first, for `select` to decide.
 
         Items are scored as the next decision will score them, in single precision for linear models: a
-        million with 64 features in a sixth of a second on one core. The chance that `min_propensity` gives
-        to all is left to `select`. Nothing is recorded. Every n and size compiles a program.
+        million with 64 features in an eighth of a second on one core, and with a diagonal width in a
+        fiftieth. The chance that `min_propensity` gives to all is left to `select`. Nothing is recorded. A
+        program is compiled for every power of two of n, up to 2^17, and of the size.
 
         Args:
             contexts: (n, d) features, or a table as `select` takes them; as a float32 array of JAX nothing is

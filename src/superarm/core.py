@@ -19,7 +19,7 @@ from superarm.errors import NoChoiceError, StoreError
 from superarm.frames import bounded
 from superarm.precision import double
 from superarm.program import Chances, Decided, Happened, Leaves, Program, Slate
-from superarm.rounds import keys_of, round_keys
+from superarm.rounds import keys_of
 from superarm.shortlist import best_of
 from superarm.types import Spec, State
 
@@ -185,12 +185,11 @@ class Core:
             raise NoChoiceError(f"{self.policy.name}: no sound choice: {why}")
         return decided
 
-    @double
     def shortlist(self, features: Any, size: int) -> NDArray:
         """(size,) rows of the best by the scores of the next decision."""
         era = self.upcoming()
-        key = jax.random.split(round_keys(self.keys, jax.numpy.int64(self.decisions))[2])[0]
-        return best_of(era.policy, era.state, key, self.decisions - era.epoch.origin, features, size)
+        count = self.decisions - era.epoch.origin
+        return best_of(era.policy, era.state, self.keys, self.decisions, count, features, size)
 
     def decided(self) -> int:
         """Count a decision, which may begin an epoch, and return its number."""
