@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from importlib import metadata
 
 import pandas as pd
@@ -13,6 +14,7 @@ import pytest
 from typer.testing import CliRunner
 
 from superarm.cli import app, main
+from superarm.datasets import DataError
 from superarm.experiments import demo, runner
 from superarm.experiments.registry import EXPERIMENTS
 from superarm.result import Result
@@ -98,6 +100,44 @@ def test_wildcards_run_several_and_options_reach_the_run(simulator, tmp_path):
     assert done.exit_code == 0
     assert {seed for _, seed in simulator.calls} == {0, 1}
     assert (tmp_path / "fake/line/paper/summary.json").is_file()
+
+
+@pytest.fixture
+def without_data():
+    """An experiment whose data set is missing, before one that can be run."""
+
+    def missing():
+        raise DataError("covertype: no file; `superarm data` says where it comes from")
+
+    def plan(scale):
+        whole = FAKE.plan(scale)
+        return replace(whole, settings=tuple(replace(one, environment=missing) for one in whole.settings))
+
+    lost = replace(FAKE, id="fake/lost", plan=plan)
+    kept = dict(EXPERIMENTS)
+    EXPERIMENTS.clear()
+    EXPERIMENTS.update({one.id: one for one in (lost, FAKE)})
+    yield
+    EXPERIMENTS.clear()
+    EXPERIMENTS.update(kept)  # in their order
+
+
+def test_all_but_what_has_no_data_are_run_and_the_page_is_written(simulator, without_data, tmp_path):
+    done = invoke("run", "--all", "--out", tmp_path, "--workers", 0)
+    assert done.exit_code == 2
+    assert done.stderr.splitlines()[-1] == (
+        "superarm: fake/lost is left out: covertype: no file; `superarm data` says where it comes from"
+    )
+    assert f"fake/line: written to {tmp_path / 'fake/line/quick'}" in done.stdout
+    assert "  fails two is three" in done.stdout
+    assert "fake/line" in (tmp_path / "index.html").read_text()
+
+
+def test_one_without_data_is_one_sentence(simulator, without_data, tmp_path):
+    done = invoke("run", "fake/lost", "--out", tmp_path, "--workers", 0)
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert done.stderr.splitlines()[-1].startswith("superarm: covertype: no file; ")
+    assert not (tmp_path / "index.html").exists()
 
 
 def test_an_interrupt_keeps_finished_seeds_and_says_how_to_go_on(simulator, tmp_path):

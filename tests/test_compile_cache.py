@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from importlib import metadata
@@ -10,6 +11,7 @@ import pytest
 
 from superarm import compile_cache
 
+RUN = ["run", "wen2015/longest-path", "--scale", "smoke", "--seeds", "1", "--workers", "0"]
 CODE = """
 import sys
 import numpy as np, superarm
@@ -35,6 +37,18 @@ def test_the_next_process_compiles_nothing(tmp_path):
     assert kept
     decide()
     assert files() == kept
+
+
+@pytest.mark.parametrize(("arguments", "kept"), [(["list"], False), (["run", "--help"], False), (RUN, True)])
+def test_the_command_line_keeps_what_it_compiles_itself(tmp_path, arguments, kept):
+    folder = tmp_path / "compiled"
+    code = "import superarm.compile_cache as kept; kept.SECONDS = 0.0; from superarm.cli import main; main()"
+    command = [sys.executable, "-c", code, *arguments]
+    settings = os.environ | {"JAX_COMPILATION_CACHE_DIR": str(folder)}
+    settings.pop("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", None)
+    done = subprocess.run(command, env=settings, cwd=tmp_path, capture_output=True, text=True, check=False)  # noqa: S603
+    assert done.returncode == 0, done.stderr
+    assert any(folder.rglob("*-cache")) == kept
 
 
 def test_the_folder_is_the_user_s_or_one_per_version_and_processor(monkeypatch, tmp_path):

@@ -173,7 +173,21 @@ def test_workers_have_the_local_settings_and_where_data_is(joined, monkeypatch, 
     ((_, found),) = run_all(lambda job, on_rounds: dict(os.environ), [0])
     folders = {"SUPERARM_DATA": "data", "JAX_COMPILATION_CACHE_DIR": "compiled"}
     expected = workers.SETTINGS | {name: str(tmp_path / folder) for name, folder in folders.items()}
+    expected["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0.5"
     assert expected.items() <= found.items()
+
+
+def test_a_host_in_brackets_is_asked_without_them(monkeypatch):
+    asked = []
+
+    def refuse(address, timeout):
+        asked.append(address)
+        raise OSError("nobody is there")
+
+    monkeypatch.setattr(clusters.socket, "create_connection", refuse)
+    with pytest.raises(EngineError, match=r"^run: no Ray cluster answers at '\[::1\]:6379': nobody is there"):
+        clusters._require_answer("run", "[::1]:6379")
+    assert asked == [("::1", 6379)]
 
 
 @pytest.mark.full

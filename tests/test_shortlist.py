@@ -49,13 +49,14 @@ POLICIES = {
 OTHERS = [pytest.param(name, 150, marks=pytest.mark.full) for name in ("full", "logistic", "neural")]
 
 
-# Less than a block, whole blocks, and a rest.
+# Less than a block, a whole piece of blocks, and pieces with a rest that begins in the one before.
 @pytest.mark.parametrize(
     ("name", "items"), [("full", 5), ("full", 64), ("diagonal", 150), ("thompson", 150), *OTHERS]
 )
 def test_the_best_are_found(name, items, monkeypatch):
-    monkeypatch.setattr(shortlist, "BLOCK", 32)
-    shortlist._best.clear_cache()
+    monkeypatch.setattr(shortlist, "BLOCK", 16)
+    monkeypatch.setattr(shortlist, "PIECE", 64)
+    shortlist._program.cache_clear()
     agent = taught(POLICIES[name]())
     catalogue = np.random.default_rng(1).normal(size=(items, DIM))
     before = agent.stats
@@ -120,3 +121,31 @@ def test_the_number_of_features_stays():
     agent = taught(superarm.lin_ucb(), rounds=1)
     with pytest.raises(ValueError, match=f"contexts must have {DIM} features, as before, got 3"):
         agent.shortlist(np.eye(3), 1)
+
+
+def test_a_catalogue_that_grows_compiles_nothing_anew():
+    agent = taught(superarm.lin_ucb())
+    catalogue = np.random.default_rng(5).normal(size=(700, DIM))
+    agent.shortlist(catalogue[:513], 33)
+    compiled = shortlist._program()._cache_size()
+    for items, size in ((514, 33), (600, 40), (700, 64)):
+        agent.shortlist(catalogue[:items], size)
+    assert shortlist._program()._cache_size() == compiled
+
+
+@pytest.mark.parametrize("size", [1, 20, 100, 150])
+def test_the_list_may_be_longer_than_a_piece(size, monkeypatch):
+    monkeypatch.setattr(shortlist, "BLOCK", 8)
+    monkeypatch.setattr(shortlist, "PIECE", 32)
+    shortlist._program.cache_clear()
+    agent = taught(superarm.lin_ucb(), rounds=5)
+    catalogue = np.random.default_rng(6).normal(size=(150, DIM))
+    found = agent.shortlist(catalogue, size)
+    assert len(set(found.tolist())) == size
+    expected = scores(agent, catalogue)
+    np.testing.assert_allclose(expected[found], np.sort(expected)[::-1][:size], rtol=1e-5, atol=1e-6)
+
+
+def test_what_ties_comes_in_its_order():
+    agent = Agent(superarm.lin_ucb())
+    assert agent.shortlist(np.ones((11, 2)), 7).tolist() == list(range(7))

@@ -318,6 +318,20 @@ def test_float32_is_within_a_thousandth(seed, log_ridge):
 # --- diagonal -----------------------------------------------------------------------------------------------
 
 
+def test_the_log_determinant_stays_exact_over_many_blocks():
+    """It is added up block by block, one logarithm per parameter."""
+    with jax.enable_x64(True):
+        width, rows = Diagonal(), jnp.asarray(np.random.default_rng(0).normal(size=(5000, 1, 20)))
+        first = width.init(jax.ShapeDtypeStruct((1, 20), jnp.float64), jnp.asarray(0.5), 0)
+
+        def take_in(factor, block):
+            return width.absorb(factor, width.whiten(factor, block), jnp.zeros(1))[0], ()
+
+        last, _ = jax.jit(lambda rows: jax.lax.scan(take_in, first, rows))(rows)
+    exact = np.sum(np.log(np.asarray(last.precision) / float(first.ridge)))
+    np.testing.assert_allclose(last.logdet, exact, rtol=1e-12)
+
+
 @shapes
 @settings(max_examples=15, deadline=None)
 @cases

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,13 +16,13 @@ import jax
 import numpy as np
 
 from superarm import checks, engine
-from superarm.arms import Offered, require_places
+from superarm.arms import Offered, Placed, require_places
 from superarm.book import Book
 from superarm.core import Core, Taken, happened_in
 from superarm.errors import StoreError
 from superarm.frames import Id, frame_of
-from superarm.program import Happened
-from superarm.selection import Pending, Selection, feedback_of, require_shares
+from superarm.program import Decided, Happened
+from superarm.selection import Pending, Selection, Told, require_shares, told_of
 from superarm.settings import Settings
 from superarm.shortlist import one_by_one
 from superarm.store.keeper import Keeper, Store
@@ -33,6 +33,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
 NDArray = np.ndarray[Any, Any]
+AT_ONCE = 256  # decisions in one compiled call: what it takes to begin one is lost in them
+FEW = 8  # decisions that are not worth a program of their own
+NUMBERS = 2**20  # of features that are copied for it: 8 MB
 INTERRUPTED = "a call was interrupted; open or load the agent again"
 
 
@@ -185,47 +188,83 @@ class Agent:
         with self._lock:
             self._require_open()
             book = self._book
-            offered = book.arms.offer("select", contexts, ids, mask, book.dim)
+            offered = self._offered(contexts, ids, mask)
             with book.tried(offered.dim) as core:
-                selection, pending = self._chosen(core, offered)
-                with self._whole:
-                    if self._keeper is not None:
-                        self._keeper.decided(selection, pending, offered)
-                    book.arms.settle(offered)
-                    book.decided(pending)
+                placed = book.arms.placed(offered)
+                selection = self._decided(
+                    offered, placed, core.decisions, *core.choose(placed.slate, book.chances)
+                )
             self._after()
             return selection
 
-    def _chosen(self, core: Core, offered: Offered) -> tuple[Selection, Pending]:
-        """Choose, and change nothing yet."""
+    def _offered(self, contexts: Any = None, ids: Any = None, mask: Any = None) -> Offered:
         book = self._book
-        size = book.policy.chooser.size
-        chances = book.settings.chances(size, int(np.count_nonzero(offered.mask)))
-        placed = book.arms.placed(offered)
-        one, epoch = core.choose(placed.contexts, placed.mask, chances)
-        names = placed.names(one.items)
+        offered = book.arms.offer("select", contexts, ids, mask, book.dim)
+        book.settings.require_floor(book.policy.chooser.size, offered.mask)
+        return offered
+
+    def _decided(self, offered: Offered, placed: Placed, number: int, one: Decided, epoch: int) -> Selection:
+        """Record a decision, and return it."""
+        book, names = self._book, placed.names(one.items)
         selection = Selection(
-            id=core.decisions,
+            id=number,
             items=names,
             features=one.features[: one.used].copy(),  # the caller may change them
-            scores=one.scores[: one.used].copy(),
-            propensities=None if one.chance is None else one.chance[: one.used].copy(),
-            errors=None if one.error is None else one.error[: one.used].copy(),
+            scores=one.scores[: one.used],
+            propensities=None if one.chance is None else one.chance[: one.used],
+            errors=None if one.error is None else one.error[: one.used],
         )
-        seen = np.zeros(size, bool)
-        return selection, Pending(names, one.items, one.features, seen, one.memo, self._clock(), epoch)
+        seen = np.zeros(len(one.items), bool)
+        pending = Pending(names, one.items, one.features, seen, one.memo, self._clock(), epoch)
+        with self._whole:
+            if self._keeper is not None:
+                self._keeper.decided(selection, pending, offered)
+            book.arms.settle(offered)
+            book.decided(pending)
+        return selection
 
     def select_many(self, batch: Iterable[Any]) -> list[Selection]:
         """Choose once for each of several contexts (n, d), or mappings of the arguments of `select`.
 
-        Where one is refused, those before it have been made, and wait for feedback.
+        The choices are those of `select` one by one. Many of one shape in a row are made in one compiled
+        call. Where one is refused, those before it have been made, and wait for feedback.
         """
         wanted = [one if isinstance(one, Mapping) else {"contexts": one} for one in batch]
+        made: list[Selection] = []
         with self._lock:
+            self._require_open()
             with self._together():
-                made = [self.select(**one) for one in wanted]
+                while len(made) < len(wanted):
+                    alike = self._alike(wanted[len(made) : len(made) + AT_ONCE])
+                    made += self._select_alike(alike) if alike else [self.select(**wanted[len(made)])]
             self._after()
             return made
+
+    def _alike(self, wanted: Sequence[Mapping[str, Any]]) -> list[tuple[Offered, Placed]]:
+        """The first of what is wanted that can be decided in one call; none, where they are few."""
+        book = self._book
+        found: list[tuple[Offered, Placed]] = []
+        most = 0 if book.core is None else book.core.at_once
+        for one in wanted[:most] if min(len(wanted), most) >= FEW else ():
+            try:
+                offered = self._offered(**one)
+            except Exception:  # which `select` raises again, when those before it have been made
+                break
+            placed = book.arms.placed(offered)
+            shape = placed.slate.packed.shape
+            if not book.arms.knows(offered) or shape[0] * shape[1] * (len(found) + 1) > NUMBERS:
+                break
+            if found and shape != found[0][1].slate.packed.shape:
+                break
+            found.append((offered, placed))
+        return found if len(found) >= FEW else []
+
+    def _select_alike(self, alike: list[tuple[Offered, Placed]]) -> Iterator[Selection]:
+        book = self._book
+        core = book.started(alike[0][0].dim)
+        decided, epoch = core.choose_all([placed.slate for _, placed in alike], book.chances)
+        for (offered, placed), one in zip(alike, decided, strict=True):
+            yield self._decided(offered, placed, core.decisions, core.sound(one), epoch)
 
     def predict(self, contexts: Any = None, *, ids: Any = None, mask: Any = None) -> tuple[Id, ...]:
         """Return the ids of what is best by all that was learned, without exploring; nothing is recorded."""
@@ -234,14 +273,15 @@ class Agent:
             offered = book.arms.offer("predict", contexts, ids, mask, book.dim)
             placed = book.arms.placed(offered)
             with book.tried(offered.dim, keep=False) as core:
-                return placed.names(core.predict(placed.contexts, placed.mask).items)
+                return placed.names(core.predict(placed.slate).items)
 
     def shortlist(self, contexts: Any, size: int) -> NDArray:
         """Return the rows of the `size` best of a large catalogue, the best first, for `select` to decide.
 
         Items are scored as the next decision will score them, in single precision for linear models: a
-        million with 64 features in a sixth of a second on one core. The chance that `min_propensity` gives
-        to all is left to `select`. Nothing is recorded. Every n and size compiles a program.
+        million with 64 features in an eighth of a second on one core, and with a diagonal width in a
+        fiftieth. The chance that `min_propensity` gives to all is left to `select`. Nothing is recorded. A
+        program is compiled for every power of two of n, up to 2^17, and of the size.
 
         Args:
             contexts: (n, d) features, or a table as `select` takes them; as a float32 array of JAX nothing is
@@ -322,20 +362,20 @@ class Agent:
         with self._lock:
             self._require_open()
             now = self._clock()  # once: what is accepted now must be in time when it is replayed, too
-            number, values, new = self._read(decision, feedback, now)
+            told = self._read(decision, feedback, now)
             if self._book.core is not None:
-                self._book.core.make_room(int(np.count_nonzero(new)))
-            return self._learned_from(number, values, new, now)
+                self._book.core.make_room(told.count)
+            return self._learned_from(told, now)
 
-    def _learned_from(self, number: int, values: NDArray, new: NDArray, now: float) -> bool:
+    def _learned_from(self, told: Told, now: float) -> bool:
         book = self._book
-        if not new.any():
+        if not told.count:
             book.repeated += 1
             return False
         with self._whole:
             if self._keeper is not None:
-                self._keeper.told(number, values, new, now)
-            book.told(number, values, new)
+                self._keeper.told(told.number, told.values, told.new, now)
+            book.told(told.number, told.values, told.new)
             interrupt = self._learn_if_due(now)
         if interrupt is not None:
             raise interrupt
@@ -370,18 +410,15 @@ class Agent:
             self._stopped = INTERRUPTED  # a replay would make the fit
             raise
 
-    def _read(self, decision: Selection | int, feedback: Any, now: float) -> tuple[int, NDArray, NDArray]:
-        """The decision's number, the feedback (k,), and where it is new (k,); all checked."""
+    def _read(self, decision: Selection | int, feedback: Any, now: float) -> Told:
+        """What the feedback says, checked."""
         book = self._book
         number = decision.id if isinstance(decision, Selection) else decision
         pending = book.find(number, now)
-        if pending is None:
-            return int(number), np.zeros(1), np.zeros(1, bool)
-        if isinstance(decision, Selection) and decision.items != pending.ids:
+        if pending is not None and isinstance(decision, Selection) and decision.items != pending.ids:
             must = f"decision must be one of this agent's, whose number {number} chose {pending.ids}"
             raise ValueError(f"update: {must}, got {decision.items}")
-        values, known = feedback_of(pending, feedback, duel=book.is_duel, allowed=book.feedback_range)
-        return int(number), values, known & ~pending.seen
+        return told_of(int(number), pending, feedback, duel=book.is_duel, allowed=book.feedback_range)
 
     def update_many(self, pairs: Iterable[tuple[Selection | int, Any]]) -> list[bool]:
         """Learn from several decisions; see `update`. All are checked before any is learned from."""
@@ -391,11 +428,15 @@ class Agent:
             now = self._clock()
             read = [self._read(decision, feedback, now) for decision, feedback in batch]
             if self._book.core is not None:
-                self._book.core.make_room(sum(int(new.sum()) for _, _, new in read))
+                self._book.core.make_room(sum(told.count for told in read))
+            twice = len({told.number for told in read}) < len(read)  # then the second is no news any more
             with self._together():
-                told = [self._learned_from(*self._read(*pair, now), now) for pair in batch]
+                learned = [
+                    self._learned_from(self._read(*pair, now) if twice else told, now)
+                    for pair, told in zip(batch, read, strict=True)
+                ]
             self._after()
-            return told
+            return learned
 
     def fit(self, log: Any) -> int:
         """Learn from history: choices that were made elsewhere, and what came of them.

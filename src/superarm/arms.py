@@ -11,11 +11,13 @@ import numpy as np
 from superarm import checks, engine
 from superarm.algebra import Policy
 from superarm.frames import Id, frame_of, ids_of, mask_of
+from superarm.program import Slate
 
 NDArray = np.ndarray[Any, Any]
 
 
-@dataclass(frozen=True)
+# Not frozen: that takes longer to make, and every decision makes some.
+@dataclass(slots=True)
 class Offered:
     """What is on offer: contexts (n, d), the arms' ids, which are available (n,), and names of columns."""
 
@@ -30,17 +32,20 @@ class Offered:
         return int(self.contexts.shape[1])
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class Placed:
-    """The same with every arm in its place: contexts (N, d), mask (N,), and the ids by place."""
+    """The same with every arm in its place; `places` (n,) are those of the ids, None for the first n."""
 
-    contexts: NDArray
-    mask: NDArray
-    ids: Mapping[int, Id] | Sequence[Id]
+    slate: Slate
+    ids: tuple[Id, ...]
+    places: NDArray | None = None
 
     def names(self, items: NDArray) -> tuple[Id, ...]:
         """The ids of chosen places; -1 is none."""
-        return tuple(self.ids[place] for place in items.tolist() if place >= 0)
+        chosen = [place for place in items.tolist() if place >= 0]
+        if self.places is not None:
+            chosen = [int(np.flatnonzero(self.places == place)[0]) for place in chosen]
+        return tuple([self.ids[one] for one in chosen])
 
 
 @dataclass
@@ -51,8 +56,8 @@ class Arms:
         fixed: how many places there are, for policies that know arms by their index; None for any number.
         least: slots of a decision.
         same: whether an arm's features must stay as they first were.
-        places: id -> place, of arms that have one.
-        features: place -> (d,), where they must stay.
+        places: id -> place, of arms that have one; in order.
+        features: (fixed, d) by place, where they must stay; NaN of arms that have not come.
         columns: the names of the features, once a table came.
     """
 
@@ -60,8 +65,10 @@ class Arms:
     same: bool = False
     least: int = 1
     places: dict[Id, int] = field(default_factory=dict)
-    features: dict[int, NDArray] = field(default_factory=dict)
+    features: NDArray | None = None
     columns: tuple[str, ...] | None = None
+    _ids: tuple[Id, ...] = ()  # those asked for last, which mostly come again
+    _located: tuple[NDArray, list[Id]] | None = None  # the places of these, and which are new
 
     def offer(self, where: str, contexts: Any, ids: Any, mask: Any, dim: int | None) -> Offered:
         """Return what is on offer, checked: d must be `dim`, unless that is None."""
@@ -86,61 +93,103 @@ class Arms:
 
     def placed(self, offered: Offered) -> Placed:
         """Return the offer with every arm in its place; new arms come after the others."""
-        count = len(offered.ids)
-        size = engine.padded(max(count, self.least)) if self.fixed is None else self.fixed
-        contexts, mask = np.zeros((size, offered.dim)), np.zeros(size, bool)
         if self.fixed is None:
-            contexts[:count], mask[:count] = offered.contexts, offered.mask
-            return Placed(contexts, mask, offered.ids)
-        places = self._places(offered.ids)
-        contexts[places], mask[places] = offered.contexts, offered.mask
-        return Placed(contexts, mask, dict(zip(places, offered.ids, strict=True)))
+            count = len(offered.ids)
+            slate = Slate(engine.padded(max(count, self.least)), offered.dim)
+            slate.put(slice(count), offered.contexts, offered.mask)
+            return Placed(slate, offered.ids)
+        places, _ = self._located_at(offered.ids)
+        slate = Slate(self.fixed, offered.dim)
+        slate.put(places, offered.contexts, offered.mask)
+        return Placed(slate, offered.ids, places)
+
+    def knows(self, offered: Offered) -> bool:
+        """Whether there is nothing to remember of an offer, so that it changes no other."""
+        if offered.columns is not None and self.columns is None:
+            return False
+        if self.fixed is None:
+            return True
+        places, new = self._located_at(offered.ids)
+        return not new and not (self.same and np.isnan(self._features(offered.dim)[places]).any())
 
     def settle(self, offered: Offered) -> None:
         """Remember the arms and the columns of an offer that was decided on."""
         self.columns = self.columns or offered.columns
         if self.fixed is None:
             return
-        for name, place, row in zip(offered.ids, self._places(offered.ids), offered.contexts, strict=True):
-            self.places[name] = place
-            if self.same:
-                self.features.setdefault(place, row.copy())
+        places, new = self._located_at(offered.ids)
+        if new:
+            self.places |= {name: len(self.places) + place for place, name in enumerate(new)}
+            self._located = places, []
+        if self.same:
+            self.remember(places, offered.contexts)
+
+    def remember(self, places: NDArray, contexts: NDArray) -> None:
+        """Remember the features (n, d) of arms in their places (n,)."""
+        self.features = self._features(contexts.shape[1])
+        self.features[places] = contexts
+
+    def remembered(self) -> tuple[NDArray, NDArray]:
+        """(n,) places and (n, d) features of the arms that came, where these must stay."""
+        if self.features is None:
+            return np.zeros(0, int), np.zeros((0, 0))
+        places = np.flatnonzero(~np.isnan(self.features[:, 0]))
+        return places, self.features[places]
 
     def require_same(self, where: str, events: Sequence[Any]) -> None:
         """Refuse events in which an arm has other features than it must have; remember them otherwise."""
-        if not self.same:
+        if not self.same or not events:
             return
-        found = dict(self.features)
+        found = self._features(events[0].features.shape[1]).copy()
         for one in events:
             for place, row in zip(one.items, one.features, strict=True):
-                if place >= 0 and not np.array_equal(found.setdefault(int(place), row), row):
+                if place >= 0 and _differ(found[place], row):
                     raise ValueError(
                         f"{where}: the features of arm {int(place)} must stay the same, got others"
                     )
+                if place >= 0:
+                    found[place] = row
         self.features = found
 
-    def _places(self, ids: tuple[Id, ...]) -> list[int]:
-        if self.fixed is None:
-            return list(range(len(ids)))
-        new = {name: len(self.places) + place for place, name in enumerate(self._new(ids))}
-        return [self.places[name] if name in self.places else new[name] for name in ids]
+    def _features(self, dim: int) -> NDArray:
+        """Those remembered; none, where they are of a first call that failed."""
+        if self.features is None or self.features.shape[1] != dim:
+            return np.full((self.fixed or 0, dim), np.nan)
+        return self.features
 
-    def _new(self, ids: tuple[Id, ...]) -> list[Id]:
-        return [name for name in ids if name not in self.places]
+    def _located_at(self, ids: tuple[Id, ...]) -> tuple[NDArray, list[Id]]:
+        """(n,) the places of arms, and those that are new, whose places come after the others."""
+        if self._located is None or ids != self._ids:
+            new = [name for name in ids if name not in self.places]
+            places = self.places
+            if new:
+                places = places | {name: len(places) + place for place, name in enumerate(new)}
+            self._ids, self._located = ids, (np.array([places[name] for name in ids], int), new)
+        return self._located
 
     def _known(
         self, where: str, contexts: NDArray, ids: tuple[Id, ...], mask: Any, columns: tuple[str, ...] | None
     ) -> Offered:
         """Return the offer; refuse arms for which there is no place."""
-        if self.fixed is not None and len(self.places) + len(new := self._new(ids)) > self.fixed:
-            raise ValueError(f"{where}: ids must be among the {self.fixed} arms, got {new[0]!r} beside them")
-        for name, place, row in zip(ids, self._places(ids), contexts, strict=True) if self.same else ():
-            known = self.features.get(place)
-            if known is not None and not np.array_equal(known, row):
-                raise ValueError(f"{where}: the features of arm {name!r} must stay as they were, got others")
         if not ids:
             raise ValueError(f"{where}: ids must not be empty, got none")
+        if self.fixed is not None:
+            self._require_places(where, contexts, ids)
         return Offered(contexts, ids, mask_of(where, mask, len(ids)), columns)
+
+    def _require_places(self, where: str, contexts: NDArray, ids: tuple[Id, ...]) -> None:
+        places, new = self._located_at(ids)
+        if len(self.places) + len(new) > (self.fixed or 0):
+            raise ValueError(f"{where}: ids must be among the {self.fixed} arms, got {new[0]!r} beside them")
+        if self.same and (wrong := _differ(self._features(contexts.shape[1])[places], contexts)).any():
+            name = ids[int(np.argmax(wrong))]
+            raise ValueError(f"{where}: the features of arm {name!r} must stay as they were, got others")
+
+
+def _differ(known: NDArray, features: NDArray) -> NDArray:
+    """(...) whether features (..., d) are others than those that are known; NaN is unknown."""
+    differ: NDArray = np.any((known != features) & ~np.isnan(known), axis=-1)
+    return differ
 
 
 def arms_of(where: str, policy: Policy, arms: int | Sequence[Id] | None) -> Arms:

@@ -194,7 +194,7 @@ def _together(batch: Batch, on_rounds: OnRounds) -> list[Total]:
         )
         start += length
         if every not in (None, 1) and start % every == 0:  # fits of every round are in the chunk
-            state = replace(state, fit=_learn(members, state, jax.random.fold_in(keys.learn, start)))
+            state = replace(state, fit=_learn(members, state, keys.learn, np.int64(start)))
         on_rounds(length * batch.count)
     failures = np.asarray(getattr(state.fit, "failures", np.zeros(members.count, int)))
     refused = failures.reshape(members.count, -1).sum(axis=1)  # of all members, in an ensemble
@@ -214,7 +214,8 @@ def _first_states(members: _Members, key: Array, spec: Spec) -> State:
 
 
 @jax.jit
-def _learn(members: _Members, state: State, key: Array) -> Any:
+def _learn(members: _Members, state: State, key: Array, count: Array) -> Any:
+    key = jax.random.fold_in(key, count)
     return members.each(lambda policy, state, key: policy.learn(state, key), 0, None)(state, key)
 
 

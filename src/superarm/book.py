@@ -16,7 +16,7 @@ from superarm.choosers.layered_duel import LayeredDuel
 from superarm.core import Core
 from superarm.errors import UnknownDecisionError
 from superarm.frames import Id
-from superarm.program import Happened
+from superarm.program import Chances, Happened
 from superarm.selection import Pending
 from superarm.settings import Settings, settings_of
 from superarm.types import Spec
@@ -34,6 +34,7 @@ class Book:
         first: Policy = policy.epochs(1)[0].policy
         self.policy = policy
         self.settings: Settings = settings_of(where, first, settings)
+        self.chances: Chances = self.settings.chances()
         self.arms: Arms = arms_of(where, first, arms)
         self.core: Core | None = None
         self.waiting: OrderedDict[int, Pending] = OrderedDict()
@@ -71,7 +72,7 @@ class Book:
 
     def find(self, number: Any, now: float) -> Pending | None:
         """Return the decision of a number; None if it does not wait any more, by then."""
-        if isinstance(number, bool) or not isinstance(number, int | np.integer):
+        if type(number) is not int and (isinstance(number, bool) or not isinstance(number, int | np.integer)):
             raise TypeError(f"update: decision must be a Selection or its id, got {type(number).__name__}")
         made = 0 if self.core is None else self.core.decisions
         if not 0 <= number < made:
@@ -85,8 +86,7 @@ class Book:
         happened = Happened(pending.items, pending.features, values, known, pending.memo)
         self.started(0).observe(number, happened, pending.epoch)
         self.updates += 1
-        pending.seen = pending.seen | known
-        if pending.settled:
+        if pending.told(known):
             del self.waiting[number]
 
     def given(self, happened: Happened) -> None:

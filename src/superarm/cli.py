@@ -54,8 +54,12 @@ Train = Annotated[float, typer.Option(min=0.0, max=1.0, help="The share of event
 Strict = Annotated[bool, typer.Option("--strict", help="Exit with 1 when a claim fails.")]
 
 
+process = {"own": False}  # whether the command line is all that this process does
+
+
 def main() -> NoReturn:
     """Run the command line; usage errors are one sentence too."""
+    process["own"] = True
     # A job that is told to end stops as on Ctrl-C: workers are ended with it, finished seeds are kept.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
@@ -86,6 +90,14 @@ def guarded(command: Callable[P, None]) -> Callable[P, None]:
             raise typer.Exit(code) from None
 
     return wrapped
+
+
+def _keep_compiled() -> None:
+    """Keep what JAX compiles, once a command is about to; its settings are those of the whole process."""
+    if process["own"]:
+        from superarm.compile_cache import SECONDS, keep_compiled
+
+        keep_compiled(seconds=SECONDS)
 
 
 def _explained(error: BaseException) -> tuple[int, str]:
@@ -165,7 +177,9 @@ def run_command(
 ) -> None:
     """Run experiments, or what is left of them, and check the papers' claims.
 
-    Below --out, each has a folder ID/SCALE with rounds.parquet, summary.json, figure.png and figure.svg.
+    Below --out, each has a folder ID/SCALE with rounds.parquet, summary.json, figure.png and figure.svg, and
+    --all writes index.html, the page of `report`. Those whose data are missing are left out, which is said at
+    the end, with exit code 2.
     """
     from superarm.experiments import EXPERIMENTS, ExperimentError, matching
     from superarm.experiments.registry import plan_of
@@ -179,13 +193,33 @@ def run_command(
         plan_of(one.id, scale, where="run")
     if setting and len(chosen) > 1:
         raise ExperimentError(f"run: --setting needs one experiment, got {len(chosen)}")
-    options = {"scale": scale, "seeds": seeds, "settings": setting, "workers": workers, "fresh": fresh}
+    options: dict[str, Any] = {"seeds": seeds, "settings": setting, "workers": workers, "fresh": fresh}
     options |= {"engine": engine, "address": address}
-    summaries = []
-    for one in chosen:
-        summaries.append(_run_one(one.id, out=out, **options))
-        typer.echo(f"{one.id}: written to {out / one.id / scale}")
-    _show_claims(summaries, strict=strict)
+    _keep_compiled()
+    summaries, left_out = _run_each([one.id for one in chosen], scale=scale, out=out, **options)
+    if all_of_them and summaries:
+        _write_page([out], out / "index.html")
+    if summaries:
+        _show_claims(summaries, strict=strict and not left_out)
+    for sentence in left_out:
+        _say_error(sentence)
+    if left_out:
+        raise typer.Exit(BAD_INPUT)
+
+
+def _run_each(names: list[str], *, scale: str, out: Path, **options: Any) -> tuple[list[Summary], list[str]]:
+    """Run one after another; return what came out, and a sentence for each whose data are missing."""
+    from superarm.datasets import DataError
+
+    summaries, left_out = [], []
+    for name in names:
+        try:
+            summaries.append(_run_one(name, scale=scale, out=out, **options))
+        except DataError as error:
+            left_out.append(f"{name} is left out: {error}" if len(names) > 1 else str(error))
+        else:
+            typer.echo(f"{name}: written to {out / name / scale}")
+    return summaries, left_out
 
 
 def _run_one(name: str, *, out: Path, **options: Any) -> Summary:
@@ -238,6 +272,10 @@ def report_command(
     out: Annotated[Path | None, typer.Option(help="The page; DIR/index.html unless given.")] = None,
 ) -> None:
     """Write one HTML page of all results below DIR; it opens offline."""
+    _write_page(folders, out or folders[0] / "index.html")
+
+
+def _write_page(folders: list[Path], target: Path) -> None:
     from superarm.experiments.experiment import ExperimentError
     from superarm.experiments.summary import NAME, read_summary
     from superarm.report.page import build_page
@@ -246,7 +284,6 @@ def report_command(
     if not paths:
         named = ", ".join(map(str, folders))
         raise ExperimentError(f"report: {named} holds no finished run; `superarm run ID --out DIR` makes one")
-    target = out or folders[0] / "index.html"
     target.write_text(build_page([(read_summary(path), path.parent) for path in paths]), encoding="utf-8")
     typer.echo(f"page: {target}")
 
@@ -290,6 +327,7 @@ def tune_command(
 
     if (name is None) == (log is None):
         raise ExperimentError("tune: name an experiment, or a log with --log")
+    _keep_compiled()
     if name is None or log is not None:
         _tune_on_log(Path(str(log)), columns, Path(policy), parse_grid(grid or []), train, as_json)
         return
@@ -363,6 +401,7 @@ def evaluate_command(
     """
     from superarm.evaluate.command import Source, evaluate_file, write_estimates
 
+    _keep_compiled()
     options: dict[str, Any] = {"train": train, "interval": interval, "clip": clip, "seed": seed}
     found = evaluate_file(Source(log, columns), policy, **options)
     typer.echo(found.to_json() if as_json else str(found))
@@ -382,6 +421,7 @@ def demo_command(
     from superarm.experiments.demo import EXPERIMENT, demo
     from superarm.progress import progress_of
 
+    _keep_compiled()
     out.mkdir(parents=True, exist_ok=True)
     with progress_of(EXPERIMENT, Console(stderr=True)) as progress:
         summary, page = demo(out, scale=scale, workers=workers, say=typer.echo, progress=progress)

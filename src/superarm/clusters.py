@@ -114,7 +114,8 @@ def _require_answer(where: str, address: str) -> None:
     if not port.isdecimal():  # "local", "auto"
         return
     try:
-        socket.create_connection((host, int(port)), timeout=ANSWER_SECONDS).close()
+        # An IPv6 host is in brackets, which are not part of it.
+        socket.create_connection((host.strip("[]"), int(port)), timeout=ANSWER_SECONDS).close()
     except (OSError, OverflowError) as error:
         raise EngineError(f"{where}: no Ray cluster answers at {address!r}: {error}") from error
 

@@ -6,7 +6,7 @@ files, clocks or threads.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,8 +18,8 @@ from superarm.algebra import Epoch, Policy
 from superarm.errors import NoChoiceError, StoreError
 from superarm.frames import bounded
 from superarm.precision import double
-from superarm.program import Chances, Decided, Happened, Leaves, Program
-from superarm.rounds import keys_of, round_keys
+from superarm.program import Chances, Decided, Happened, Leaves, Program, Slate
+from superarm.rounds import keys_of
 from superarm.shortlist import best_of
 from superarm.types import Spec, State
 
@@ -151,34 +151,45 @@ class Core:
         """Fits that diverged and were refused."""
         return int(np.sum(np.asarray(getattr(self.state.fit, "failures", 0))))
 
-    def choose(self, contexts: NDArray, mask: NDArray, chances: Chances) -> tuple[Decided, int]:
+    def choose(self, slate: Slate, chances: Chances) -> tuple[Decided, int]:
         """Choose in the next decision; return the epoch, too. Nothing is changed until `decided`."""
         era = self.upcoming()
-        return self._chosen(era, era.program, contexts, mask, chances), era.number
+        return self._chosen(era, era.program, slate, chances), era.number
 
-    def predict(self, contexts: NDArray, mask: NDArray) -> Decided:
+    def choose_all(self, slates: Sequence[Slate], chances: Chances) -> tuple[list[Decided], int]:
+        """As `choose` in the next decisions, one per slate, if these are at most `at_once` of one shape."""
+        era = self.upcoming()
+        count = self.decisions - era.epoch.origin
+        return era.program.select_all(era.leaves, self.decisions, count, slates, chances), era.number
+
+    @property
+    def at_once(self) -> int:
+        """How many decisions may be made in one call: those of an epoch, where all is compiled."""
+        era = self.upcoming()
+        return era.epoch.stop - self.decisions if era.policy.native else 1
+
+    def predict(self, slate: Slate) -> Decided:
         """Choose the best by the mean; ties are broken by the key of the next decision."""
         era = self.era
         era.greedy = era.greedy or Program(engine.greedy(era.policy), era.state, self.keys)
-        return self._chosen(era, era.greedy, contexts, mask, Chances())
+        return self._chosen(era, era.greedy, slate, Chances())
 
-    def _chosen(
-        self, era: Era, program: Program, contexts: NDArray, mask: NDArray, chances: Chances
-    ) -> Decided:
+    def _chosen(self, era: Era, program: Program, slate: Slate, chances: Chances) -> Decided:
         count = self.decisions - era.epoch.origin
-        decided = program.select(era.leaves, self.decisions, count, contexts, mask, chances)
+        return self.sound(program.select(era.leaves, self.decisions, count, slate, chances))
+
+    def sound(self, decided: Decided) -> Decided:
+        """Return a decision; refuse one that is not sound."""
         if not decided.healthy:
-            raise NoChoiceError(
-                f"{era.policy.name}: no sound choice: nothing feasible is on offer, or a score was not finite"
-            )
+            why = "nothing feasible is on offer, or a score was not finite"
+            raise NoChoiceError(f"{self.policy.name}: no sound choice: {why}")
         return decided
 
-    @double
     def shortlist(self, features: Any, size: int) -> NDArray:
         """(size,) rows of the best by the scores of the next decision."""
         era = self.upcoming()
-        key = jax.random.split(round_keys(self.keys, jax.numpy.int64(self.decisions))[2])[0]
-        return best_of(era.policy, era.state, key, self.decisions - era.epoch.origin, features, size)
+        count = self.decisions - era.epoch.origin
+        return best_of(era.policy, era.state, self.keys, self.decisions, count, features, size)
 
     def decided(self) -> int:
         """Count a decision, which may begin an epoch, and return its number."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ Id = str | int
 LARGEST = 1e9  # of a feature or of feedback: its square is finite in single precision, summed over features
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class Frame:
     """values: (n, d); columns: (d,) their names, where they have some; ids: (n,) of the rows' labels, too."""
 
@@ -39,11 +40,11 @@ def frame_of(
     >>> frame_of("select", pd.DataFrame({"b": [1.0], "a": [2.0]}), ("a", "b")).values.tolist()
     [[2.0, 1.0]]
     """
+    if _is_plain(contexts):
+        return Frame(contexts, None, None)
     names = _names(contexts)
     ids = None
     if names is None:
-        if _is_plain(contexts):
-            return Frame(contexts, None, None)
         values = checks.matrix(where, "contexts", contexts, (None, None))
     else:
         ids = _labels(where, contexts) if labels else None
@@ -66,8 +67,13 @@ def _is_plain(contexts: Any) -> bool:
     """Whether it is a matrix of numbers that can be taken as it is."""
     if type(contexts) is not np.ndarray or contexts.dtype != np.float64 or contexts.ndim != 2:
         return False
+    if not contexts.size:
+        return False
+    flat = contexts.reshape(-1)
+    if np.dot(flat, flat) <= LARGEST**2:  # what it mostly is, and half the time of the next line
+        return True
     # False where one is not a number.
-    return bool(contexts.size) and bool(contexts.max() <= LARGEST and contexts.min() >= -LARGEST)
+    return bool(contexts.max() <= LARGEST and contexts.min() >= -LARGEST)
 
 
 def bounded(where: str, name: str, values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
@@ -87,13 +93,20 @@ def ids_of(where: str, ids: Any, length: int | None) -> tuple[Id, ...]:
     """
     if isinstance(ids, str) or not (isinstance(ids, Sequence) or hasattr(ids, "__array__")):
         raise TypeError(f"{where}: ids must be a list of words or whole numbers, got {type(ids).__name__}")
-    plain = tuple(id_of(where, one) for one in (ids if isinstance(ids, Sequence) else np.asarray(ids)))
+    plain = _plain_ids(where, tuple(ids if isinstance(ids, Sequence) else np.asarray(ids).tolist()))
     if length is not None and len(plain) != length:
         raise ValueError(f"{where}: ids must be one per row of contexts, {length}, got {len(plain)}")
     if len(set(plain)) < len(plain):
         twice = next(one for one in plain if plain.count(one) > 1)
         raise ValueError(f"{where}: ids must differ, got {twice!r} twice")
     return plain
+
+
+def _plain_ids(where: str, ids: tuple[Any, ...]) -> tuple[Id, ...]:
+    kinds = set(map(type, ids))
+    if kinds == {str} or (kinds == {int} and min(ids) >= -(2**63) and max(ids) < 2**63):
+        return ids  # what they mostly are; one by one a thousand would take longer than their scores
+    return tuple(id_of(where, one) for one in ids)
 
 
 def id_of(where: str, value: Any) -> Id:
@@ -110,7 +123,7 @@ def id_of(where: str, value: Any) -> Id:
 def mask_of(where: str, mask: Any, length: int) -> np.ndarray[Any, Any]:
     """Return which of `length` arms are on offer; at least one must be."""
     if mask is None:
-        return np.ones(length, bool)
+        return _all_of(length)
     array = np.asarray(mask)
     if array.dtype != np.bool_:
         raise TypeError(f"{where}: mask must be True or False, got dtype {array.dtype}")
@@ -119,6 +132,13 @@ def mask_of(where: str, mask: Any, length: int) -> np.ndarray[Any, Any]:
     if not array.any():
         raise ValueError(f"{where}: mask must leave an arm on offer, got none")
     return array
+
+
+@lru_cache(maxsize=64)
+def _all_of(length: int) -> np.ndarray[Any, Any]:
+    every = np.ones(length, bool)
+    every.flags.writeable = False  # it is handed out again
+    return every
 
 
 def _names(contexts: Any) -> tuple[str, ...] | None:

@@ -7,6 +7,7 @@ alike share what is compiled.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from typing import Any
@@ -29,7 +30,7 @@ NDArray = np.ndarray[Any, Any]
 Leaves = list[Any]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Chances:
     """How the chances of choices are found, and their floor.
 
@@ -44,7 +45,39 @@ class Chances:
     ranking: bool = False
 
 
-@dataclass(frozen=True)
+class Slate:
+    """Arms in their places, and when: one array, since a compiled function takes microseconds for each.
+
+    Attributes:
+        packed: (1 + n, 1 + d): first the numbers of the decision, as `Program.select` gives them; then per
+            arm 1 where it is on offer, and its features.
+    """
+
+    __slots__ = ("packed",)
+
+    def __init__(self, num_arms: int, dim: int) -> None:
+        """Begin with nothing on offer."""
+        self.packed = np.zeros((1 + num_arms, 1 + dim))
+
+    def put(self, places: Any, contexts: NDArray, mask: NDArray) -> None:
+        """Offer arms in some of the places."""
+        arms = self.packed[1:]
+        arms[places, 1:] = contexts
+        arms[places, 0] = mask
+
+    @property
+    def contexts(self) -> NDArray:
+        """(n, d) the features."""
+        return self.packed[1:, 1:]
+
+    @property
+    def mask(self) -> NDArray:
+        """(n,) which are on offer."""
+        return self.packed[1:, 0] > 0
+
+
+# Not frozen: that takes longer to make, and every decision and its feedback make some.
+@dataclass(slots=True)
 class Decided:
     """A decision: items (k,), of which the first `used` are there, features (k, d) and scores (k,) of them.
 
@@ -64,7 +97,7 @@ class Decided:
     error: NDArray | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class Happened:
     """What was observed: items (k,), features (k, d), feedback (k,), observed (k,) and the memo."""
 
@@ -74,16 +107,13 @@ class Happened:
     observed: NDArray
     memo: Any = ()
 
-    def packed(self) -> NDArray:
-        """(k, 3 + d) all but the memo, in one array."""
+    def packed(self, number: int) -> NDArray:
+        """(k, 4 + d) all but the memo, and the number of the decision, in one array."""
         count, dim = self.features.shape
-        found = np.empty((count, 3 + dim))
-        found[:, 0], found[:, 1], found[:, 2], found[:, 3:] = (
-            self.items,
-            self.feedback,
-            self.observed,
-            self.features,
-        )
+        found = np.empty((count, 4 + dim))
+        found[:, 0], found[:, 1], found[:, 2] = self.items, self.feedback, self.observed
+        found[:, 3] = number  # exact up to 2^53
+        found[:, 4:] = self.features
         return found
 
 
@@ -99,26 +129,46 @@ class Program:
         self._keys = jnp.stack([jax.random.key_data(key) for key in jax.tree.leaves(keys)])
         self._compiled = _compiled(structure, jax.tree.structure(like), jax.random.key_impl(keys.init))
 
-    @double
-    def select(
-        self, state: Leaves, number: int, count: int, contexts: NDArray, mask: NDArray, chances: Chances
-    ) -> Decided:
+    def select(self, state: Leaves, number: int, count: int, slate: Slate, chances: Chances) -> Decided:
         """Choose in decision `number` of all, `count` of the policy's."""
-        numbers = np.array([number, count])
+        packed = slate.packed
+        packed[0, 0], packed[0, 1] = number, count  # exact up to 2^53
         if not self.policy.native:
-            return self._on_host(state, numbers, contexts, mask, chances)
+            return self._on_host(state, slate, chances)
         function = self._compiled.select(chances.draws, chances.ranking)
-        packed, memo = function(self._leaves, state, self._keys, numbers, contexts, mask, chances.floor)
-        rows = np.asarray(packed)
-        chance, error = (rows[3], rows[4]) if len(rows) > 3 else (None, None)
-        kept = jax.tree.unflatten(self._compiled.memo, [np.asarray(leaf) for leaf in memo]) if memo else ()
-        items, used, features = _placed(rows[0].astype(np.int32), contexts)
-        return Decided(items, used, features, rows[1], rows[2].item(0) > 0, kept, chance, error)
+        with jax.enable_x64(True):
+            rows, memo = function(self._leaves, state, self._keys, packed, chances.floor)
+        return self._decided(np.asarray(rows).copy(), [np.asarray(leaf) for leaf in memo], slate)
 
-    def _on_host(
-        self, state: Leaves, numbers: NDArray, contexts: NDArray, mask: NDArray, chances: Chances
-    ) -> Decided:
+    def select_all(
+        self, state: Leaves, number: int, count: int, slates: Sequence[Slate], chances: Chances
+    ) -> list[Decided]:
+        """Choose in the decisions from `number` on, one per slate, all of one shape, in one compiled call."""
+        size = 1 << (len(slates) - 1).bit_length()  # a handful of compilations serve all
+        packed = np.zeros((size, *slates[0].packed.shape))
+        for turn, slate in enumerate(slates):
+            packed[turn] = slate.packed
+        packed[:, 0, 0], packed[:, 0, 1] = number + np.arange(size), count + np.arange(size)
+        function = self._compiled.select_all(chances.draws, chances.ranking)
+        with jax.enable_x64(True):
+            found = function(self._leaves, state, self._keys, packed, np.int64(len(slates)), chances.floor)
+        rows, memo = jax.tree.map(np.asarray, found)
+        return [
+            self._decided(rows[turn].copy(), [leaf[turn].copy() for leaf in memo], slate)
+            for turn, slate in enumerate(slates)
+        ]
+
+    def _decided(self, rows: NDArray, memo: Leaves, slate: Slate) -> Decided:
+        """The decision that a compiled function gave; it takes the rows over."""
+        chance, error = (rows[3], rows[4]) if len(rows) > 3 else (None, None)
+        kept = jax.tree.unflatten(self._compiled.memo, memo) if memo else ()
+        items, used, features = _placed(rows[0].astype(np.int32), slate.contexts)
+        return Decided(items, used, features, rows[1], rows.item(2, 0) > 0, kept, chance, error)
+
+    @double
+    def _on_host(self, state: Leaves, slate: Slate, chances: Chances) -> Decided:
         """Choose with an oracle that runs on the host, between compiled parts."""
+        numbers, contexts, mask = slate.packed[0, :2].astype(np.int64), slate.contexts.copy(), slate.mask
         key_choose, scores, beliefs = self._compiled.scores(
             self._leaves, state, self._keys, numbers, contexts
         )
@@ -145,11 +195,12 @@ class Program:
             chosen.append(np.asarray(choose(self._compiled.key(data), scores, mask).items))
         return np.stack(chosen)
 
-    @double
     def observe(self, state: Leaves, number: int, happened: Happened) -> Leaves:
         """Return the leaves after what came of decision `number`; those given are used up."""
-        packed, memo = happened.packed(), happened.memo
-        return self._compiled.observe(self._leaves, state, self._keys, np.int64(number), packed, memo)
+        packed, memo = happened.packed(number), happened.memo
+        with jax.enable_x64(True):
+            found: Leaves = self._compiled.observe(self._leaves, state, self._keys, packed, memo)
+        return found
 
     @double
     def learn(self, state: Leaves, number: int) -> Leaves:
@@ -170,7 +221,7 @@ class Compiled:
         """Compile nothing yet; `generator` is that of the keys."""
         self._generator = generator
         self._policy, self._state = (partial(jax.tree.unflatten, one) for one in (policy, state))
-        self._selects: dict[tuple[int, bool], Any] = {}
+        self._selects: dict[tuple[Any, int, bool], Any] = {}
         self._many: dict[int, Any] = {}
         self.memo: Any = None  # the structure of a decision's, once one was made
         self.scores = jax.jit(self._scores, compiler_options=serial())
@@ -179,10 +230,16 @@ class Compiled:
 
     def select(self, draws: int, ranking: bool) -> Any:
         """The choice, with its chances found in one of the ways."""
-        name = (draws, ranking)
+        return self._jitted(self._select, draws, ranking)
+
+    def select_all(self, draws: int, ranking: bool) -> Any:
+        """The same for several choices, one after another."""
+        return self._jitted(self._select_all, draws, ranking)
+
+    def _jitted(self, function: Any, draws: int, ranking: bool) -> Any:
+        name = (function.__name__, draws, ranking)
         if name not in self._selects:
-            function = partial(self._select, draws, ranking)
-            self._selects[name] = jax.jit(function, compiler_options=serial())
+            self._selects[name] = jax.jit(partial(function, draws, ranking), compiler_options=serial())
         return self._selects[name]
 
     def many_scores(self, draws: int) -> Any:
@@ -191,6 +248,29 @@ class Compiled:
             self._many[draws] = jax.jit(partial(self._many_scores, draws), compiler_options=serial())
         return self._many[draws]
 
+    def _select_all(
+        self,
+        draws: int,
+        ranking: bool,
+        policy_leaves: Leaves,
+        state_leaves: Leaves,
+        keys: Array,
+        packed: Array,
+        length: Array,
+        floor: Array | None,
+    ) -> tuple[Array, Leaves]:
+        """The first `length` of several choices."""
+
+        def one(turn: Array) -> tuple[Array, Leaves]:
+            return self._select(draws, ranking, policy_leaves, state_leaves, keys, packed[turn], floor)
+
+        def body(turn: Array, found: Any) -> Any:
+            return jax.tree.map(lambda rows, row: rows.at[turn].set(row), found, one(turn))
+
+        like = jax.eval_shape(one, length)
+        found = jax.tree.map(lambda leaf: jnp.zeros((len(packed), *leaf.shape), leaf.dtype), like)
+        return jax.lax.fori_loop(0, length, body, found)
+
     def _select(
         self,
         draws: int,
@@ -198,12 +278,11 @@ class Compiled:
         policy_leaves: Leaves,
         state_leaves: Leaves,
         keys: Array,
-        numbers: Array,
-        contexts: Array,
-        mask: Array,
+        packed: Array,
         floor: Array | None,
     ) -> tuple[Array, Leaves]:
         policy, state = self._policy(policy_leaves), self._state(state_leaves)
+        numbers, mask, contexts = packed[0, :2].astype(jnp.int64), packed[1:, 0] > 0, packed[1:, 1:]
         _, _, key, _ = round_keys(self._keys(keys), numbers[0])
         share = None if floor is None else _share(floor, mask, policy.chooser.size)
         explorer = policy.explorer if share is None else Floor(policy.explorer, share)
@@ -271,19 +350,19 @@ class Compiled:
         policy_leaves: Leaves,
         state_leaves: Leaves,
         keys: Array,
-        number: Array,
         packed: Array,
         memo: Any,
     ) -> Leaves:
         policy, state = self._policy(policy_leaves), self._state(state_leaves)
         event = Event(
             items=packed[:, 0].astype(jnp.int32),
-            features=packed[:, 3:],
+            features=packed[:, 4:],
             feedback=packed[:, 1],
             observed=packed[:, 2] > 0,
             memo=memo,
         )
-        return jax.tree.leaves(policy.observe(state, round_keys(self._keys(keys), number)[3], event))
+        key = round_keys(self._keys(keys), packed[0, 3].astype(jnp.int64))[3]
+        return jax.tree.leaves(policy.observe(state, key, event))
 
     def _learn(self, policy_leaves: Leaves, state_leaves: Leaves, keys: Array, number: Array) -> Leaves:
         policy, state = self._policy(policy_leaves), self._state(state_leaves)
@@ -308,6 +387,8 @@ def _share(floor: Array, mask: Array, size: int) -> Array:
 
 def _placed(items: NDArray, contexts: NDArray) -> tuple[NDArray, int, NDArray]:
     """The items, how many of their slots are used, and their features (k, d), which are 0 in the others."""
+    if len(items) == 1 and (item := items.item(0)) >= 0:  # what it mostly is
+        return items, 1, contexts[item : item + 1].copy()
     used = sum(place >= 0 for place in items.tolist())
     if used and items[:used].min() < 0:
         raise ValueError(f"select: the slots of a choice that are used must come first, got {items.tolist()}")

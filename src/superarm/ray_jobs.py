@@ -192,7 +192,9 @@ class Watch:
 def _worker_settings() -> dict[str, str]:
     """The environment of workers: that of local ones, and where data is."""
     folders = {name: os.path.abspath(os.environ[name]) for name in DATA if os.environ.get(name)}
-    return SETTINGS | folders
+    # A folder that is given is used from the start, with JAX's own limit of a second otherwise.
+    limit = {"JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": str(SECONDS)}
+    return SETTINGS | folders | (limit if "JAX_COMPILATION_CACHE_DIR" in folders else {})
 
 
 def _ignore(rounds: int) -> None:

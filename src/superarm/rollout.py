@@ -184,7 +184,7 @@ class Run:
         every = self.policy.learn_every
         if every is None or (count - self.origin) % every:
             return state
-        return replace(state, fit=_learn(self.policy, state, jax.random.fold_in(self.keys.learn, count)))
+        return replace(state, fit=_learn(self.policy, state, self.keys.learn, np.int64(count)))
 
     def replay(self, state: State, traces: list[Trace]) -> State:
         """Observe and learn again what an earlier policy met."""
@@ -207,8 +207,8 @@ def _init_world(environment: Environment, key: Array) -> Any:
 
 
 @jax.jit
-def _learn(policy: Policy, state: State, key: Array) -> Any:
-    return policy.learn(state, key)
+def _learn(policy: Policy, state: State, key: Array, count: Array) -> Any:
+    return policy.learn(state, jax.random.fold_in(key, count))
 
 
 @partial(jax.jit, static_argnames=("spec",))

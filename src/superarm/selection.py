@@ -64,10 +64,39 @@ class Pending:
     time: float
     epoch: int
 
-    @property
-    def settled(self) -> bool:
-        """Whether all feedback has come."""
+    def told(self, known: NDArray) -> bool:
+        """Note feedback that is new, where known (k,); return whether all has come."""
+        if len(self.items) == 1:
+            return True
+        self.seen = self.seen | known
         return bool(self.seen[: len(self.ids)].all())
+
+
+@dataclass(slots=True)
+class Told:
+    """Feedback of decision `number`: values (k,), where they are new (k,), and how many are."""
+
+    number: int
+    values: NDArray
+    new: NDArray
+    count: int
+
+
+ONE = np.ones(1, bool)
+ONE.flags.writeable = False  # one for all
+
+
+def told_of(
+    number: int, pending: Pending | None, feedback: Any, *, duel: bool, allowed: tuple[float, float] | None
+) -> Told:
+    """Return what feedback says of a decision, checked; of one that waits no more, nothing new."""
+    if pending is None:
+        return Told(number, np.zeros(1), ~ONE, 0)
+    values, known = feedback_of(pending, feedback, duel=duel, allowed=allowed)
+    if len(known) == 1:  # it has not come: the decision would not wait for it any more
+        return Told(number, values, known, 1)
+    new = known & ~pending.seen
+    return Told(number, values, new, int(np.count_nonzero(new)))
 
 
 def feedback_of(
@@ -76,9 +105,8 @@ def feedback_of(
     """(k,) feedback and (k,) where it is given: a number, one per item (None where unknown), or by id."""
     where = "update"
     ids = pending.ids
-    single = len(ids) == 1 == len(pending.items)
-    if single and type(feedback) is float and abs(feedback) <= LARGEST and allowed is None:
-        return np.array([feedback]), np.ones(1, bool)  # what it mostly is
+    if len(ids) == 1 == len(pending.items) and _is_number(feedback, allowed):  # what it mostly is
+        return np.array([feedback], np.float64), ONE
     if isinstance(feedback, Mapping):
         by_id = {id_of(where, name): value for name, value in feedback.items()}
         if unknown := [name for name in by_id if name not in ids]:
@@ -104,6 +132,14 @@ def feedback_of(
     if allowed is not None:
         checks.between(where, "feedback", values[known], *allowed)
     return bounded(where, "feedback", values), known
+
+
+def _is_number(feedback: Any, allowed: tuple[float, float] | None) -> bool:
+    """Whether it is a number that can be taken as it is."""
+    if not isinstance(feedback, float | np.floating | np.integer) and type(feedback) is not int:
+        return False
+    low, high = (-LARGEST, LARGEST) if allowed is None else allowed
+    return bool(low <= feedback <= high)  # False where it is not a number
 
 
 def _rest(feedback: Any) -> Any:

@@ -26,14 +26,17 @@ class Settings:
     draws: int = 100
     ranking: bool = False
 
-    def chances(self, size: int, offered: int) -> Chances:
-        """How chances are found for a decision of `size` slots among so many arms."""
+    def chances(self) -> Chances:
+        """How the chances of decisions are found."""
+        floor: Any = np.float64(self.min_propensity) if self.min_propensity > 0.0 else None
+        return Chances(floor, self.draws, self.ranking)
+
+    def require_floor(self, size: int, mask: np.ndarray[Any, Any]) -> None:
+        """Refuse a decision of `size` slots among so many arms that not all can have the least chance."""
         least = self.min_propensity
-        if least * offered > size * (1 + 1e-9):
+        if least > 0.0 and least * (offered := int(np.count_nonzero(mask))) > size * (1 + 1e-9):
             must = f"min_propensity must be at most {size / offered:g} with {offered} arms on offer"
             raise ValueError(f"select: {must}, got {least:g}")
-        floor: Any = np.float64(least) if least > 0.0 else None
-        return Chances(floor, self.draws, self.ranking)
 
 
 def settings_of(where: str, policy: Policy, given: dict[str, Any]) -> Settings:

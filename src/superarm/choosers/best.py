@@ -37,7 +37,14 @@ class Best:
         tied = mask & (masked == jnp.max(masked))
         # NaN ties with nothing: then any available arm is returned, and the decision says unhealthy.
         tied = jnp.where(jnp.any(tied), tied, mask)
-        tickets = jnp.where(tied, jax.random.uniform(key, scores.shape, jnp.float32), -1.0)
+
+        def drawn() -> Array:
+            tickets = jax.random.uniform(key, scores.shape, jnp.float32)
+            return jnp.argmax(jnp.where(tied, tickets, -1.0))
+
+        # Ties are rare, and drawing takes as long as a small policy's scores.
+        alone = jnp.sum(tied, dtype=jnp.int32) <= 1
+        item = jax.lax.cond(alone, lambda: jnp.argmax(tied), drawn)
         feasible = jnp.any(mask)
-        item = jnp.where(feasible, jnp.argmax(tickets), -1).astype(jnp.int32)
+        item = jnp.where(feasible, item, -1).astype(jnp.int32)
         return Choice(items=item[None], mask=feasible[None], feasible=feasible)

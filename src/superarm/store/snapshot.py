@@ -39,9 +39,8 @@ def snapshot(book: Book) -> tuple[dict[str, NDArray], dict[str, Any]]:
         ],
     }
     arrays = {} if core is None else core.arrays()
-    if book.arms.features:
-        arrays["arms.places"] = np.array(list(book.arms.features))
-        arrays["arms.features"] = np.stack(list(book.arms.features.values()))
+    if book.arms.features is not None:
+        arrays["arms.places"], arrays["arms.features"] = book.arms.remembered()
     waiting = list(book.waiting.values())
     if waiting:
         for name in ("items", "features", "seen"):
@@ -76,8 +75,7 @@ def _restored(arrays: dict[str, NDArray], content: dict[str, Any], policy: Any) 
         checks.count("state file", name, content[name], low=0) for name in ("expired", "repeated", "updates")
     )
     if "arms.places" in arrays:
-        rows = zip(arrays["arms.places"], arrays["arms.features"], strict=True)
-        book.arms.features = {int(place): row for place, row in rows}
+        book.arms.remember(arrays["arms.places"], arrays["arms.features"])
     if content["dim"] is None:
         return book
     core = book.started(content["dim"])

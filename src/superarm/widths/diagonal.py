@@ -87,7 +87,7 @@ class Diagonal:
     ) -> tuple[DiagonalFactor, Array]:
         """Take in k rows and residuals (k,), both over the noise; return factor and shift (d,)."""
         precision = factor.precision + column_squares(whitened.rows)
-        gain = jnp.sum(jnp.log(precision) - jnp.log(factor.precision))
+        gain = jnp.sum(jnp.log(precision / factor.precision))
         shift = _shift(factor.precision, flat(whitened.rows), residual)
         return replace(factor, precision=precision, logdet=factor.logdet + gain), shift
 
