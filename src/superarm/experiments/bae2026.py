@@ -82,13 +82,11 @@ class Panels:
         problems: what is run.
         invented: a small world that needs no file, for the smoke scale.
         trainings: how.
-        seeds: repetitions at paper scale.
     """
 
     problems: tuple[Problem, ...]
     invented: Problem
     trainings: tuple[str, ...] = tuple(TRAININGS)
-    seeds: int = SEEDS
 
     def __call__(self, scale: str) -> Plan:
         """Return the plan of a scale."""
@@ -105,8 +103,7 @@ class Panels:
         if scale == "quick":
             words = f"200 of {ROUNDS} rounds, 2 repetitions instead of {SEEDS}"
             return Plan(settings, 200, 2, 10, reduced=words)
-        words = f"{self.seeds} repetitions instead of {SEEDS}" if self.seeds < SEEDS else ""
-        return Plan(settings, ROUNDS, self.seeds, 10, reduced=words)
+        return Plan(settings, ROUNDS, SEEDS, 10)
 
 
 def setting_of(
@@ -289,7 +286,7 @@ REAL = tuple(
         name,
         f"Classification as a bandit: {name}",
         f"figure {figure}",
-        Panels((_classes(name),), _invented_classes(), seeds=3 if name == "mnist" else SEEDS),
+        Panels((_classes(name),), _invented_classes()),
         BOTH,
         {"phoneme": PHONEME, "mnist": MNIST}.get(name, ""),
     )
