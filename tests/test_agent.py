@@ -560,3 +560,30 @@ def test_unfit_arms_are_not_remembered():
     placed.select(ids=["b", "c"])
     assert replace(placed.stats, decisions=0) == superarm.agent.Stats(0, 0, 1, 0, 0, 0)
     assert placed._book.arms.places == {"b": 0, "c": 1}
+
+
+# Compiled once
+
+QUICK = ("lin_ucb", "glm_es")
+LASTING = [
+    name for name in BUILDS if not name.endswith(("_anytime", "_doubling"))
+]  # others change on the way
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[] if name in QUICK else [pytest.mark.full]) for name in LASTING]
+)
+def test_a_size_class_is_compiled_once(name):
+    """Any number of arms up to eight, late feedback and fits: each function of a policy is one program."""
+    agent, rng = agent_of(name), np.random.default_rng(0)
+    drive(agent, rng, 15, [])
+    before = programs(agent)
+    drive(agent, rng, 30, [])
+    assert programs(agent) == before
+
+
+def programs(agent: Agent) -> list[int]:
+    """How many programs there are of each function."""
+    compiled = agent._book.core.era.program._compiled
+    functions = [compiled.observe, compiled.learn, compiled.scores, *compiled._selects.values()]
+    return [function._cache_size() for function in functions]
