@@ -150,9 +150,13 @@ def test_a_fit_that_fails_leaves_the_one_before(monkeypatch):
     monkeypatch.setattr(Program, "learn", fail)
     for _ in range(4):
         agent.update(agent.select(np.eye(4)), 1.0)
-    with pytest.warns(RuntimeWarning, match="agent: a fit failed: no more"):
-        assert agent.update(agent.select(np.eye(4)), 1.0)
+    decision = agent.select(np.eye(4))
+    with warnings.catch_warnings():  # where they are errors, the agent goes on, too
+        warnings.simplefilter("error")
+        with pytest.raises(RuntimeWarning, match="agent: a fit failed: no more"):
+            agent.update(decision, 1.0)
     agent.select(np.eye(4))
+    assert agent.stats.updates == 5
 
 
 def test_an_interrupted_record_stops_the_agent(tmp_path, monkeypatch):
@@ -202,6 +206,87 @@ def test_an_interrupt_between_the_log_and_memory_stops_the_agent(call, tmp_path,
     with Agent.open(tmp_path / "agent") as again:
         assert again.stats.decisions == {"select": 2, "update": 1, "fit": 2}[call]
         assert again.stats.updates == {"select": 0, "update": 1, "fit": 1}[call]
+
+
+class Interrupted:
+    """A connection that is interrupted right after it has begun a transaction."""
+
+    def __init__(self, base):
+        self.base = base
+
+    def __getattr__(self, name):
+        return getattr(self.base, name)
+
+    def execute(self, words, *arguments):
+        found = self.base.execute(words, *arguments)
+        if words.startswith("BEGIN"):
+            raise KeyboardInterrupt
+        return found
+
+
+@pytest.mark.parametrize("call", ["update_many", "checkpoint", "select"])
+def test_an_interrupt_as_a_batch_begins_loses_nothing(call, tmp_path):
+    agent = Agent(superarm.lin_ucb(), store=Store(tmp_path / "agent", keep=0))
+    told(agent, 2)
+    decision, journal = agent.select(CONTEXTS), agent._keeper.journal
+    calls = {
+        "update_many": lambda: agent.update_many([(decision, 1.0)]),
+        "checkpoint": agent.checkpoint,
+        "select": lambda: agent.select(2.0 * CONTEXTS),
+    }
+    journal._base = Interrupted(journal._base)
+    with pytest.raises(KeyboardInterrupt):
+        calls[call]()
+    journal._base = journal._base.base
+    acknowledged = 2
+    try:
+        told(agent, 3)
+        acknowledged += 3
+    except StoreError:
+        pass  # it takes no more, which is as good
+    died(agent)
+    with Agent.open(tmp_path / "agent") as again:
+        assert again.stats.updates == acknowledged
+
+
+def test_a_fit_aside_is_of_what_was_known_when_it_began(tmp_path, monkeypatch):
+    """One that is due while another runs begins after that one is taken over, and from it."""
+    policy = superarm.glm_ucb(learn_every=2, steps=1)
+    agent = Agent(policy, background=True, store=tmp_path / "agent")
+    learn, go_on = Program.learn, threading.Event()
+
+    def slow(*arguments):
+        assert go_on.wait(60)
+        return learn(*arguments)
+
+    monkeypatch.setattr(Program, "learn", slow)
+    for number in range(4):  # the second makes a fit due, and the fourth another
+        agent.update(agent.select(CONTEXTS + number), float(number % 2))
+    go_on.set()
+    agent.wait()
+    agent.select(CONTEXTS)  # which begins the other
+    agent.wait()
+    assert int(agent._book.core.state.fit.version) == 2
+    died(agent)
+    with Agent.open(tmp_path / "agent") as again:
+        assert same_state(agent, again)
+
+
+def test_without_a_thread_no_fit_is_begun(monkeypatch):
+    agent = agent_of("neural_ucb", background=True)
+
+    def fail(_):
+        raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", fail)
+        for _ in range(4):
+            agent.update(agent.select(np.eye(4)), 1.0)
+        decision = agent.select(np.eye(4))
+        with pytest.warns(RuntimeWarning, match="no fit was begun: can't start new thread"):
+            assert agent.update(decision, 1.0)
+    agent.wait()
+    agent.learn()
 
 
 def test_what_was_accepted_in_time_is_in_time_when_it_is_replayed(tmp_path):
@@ -481,6 +566,32 @@ def test_features_stay_after_history_too():
     with pytest.raises(ValueError, match="the features of arm 'w' must stay as they were, got others"):
         agent.select(CONTEXTS + 1.0, ids=["w", "x", "y", "z"])
     agent.select(CONTEXTS, ids=["w", "x", "y", "z"])
+
+
+def test_features_stay_after_a_restart_and_not_after_a_refusal(tmp_path):
+    policy = superarm.glm_es(warmup=0, memory="arms")
+    log = event_log(np.stack([CONTEXTS] * 3), [0, 1, 2], [1.0, 0.0, 1.0])
+    agent = Agent(policy, arms=4, store=tmp_path / "agent")
+    agent._keeper.journal._base.execute("PRAGMA query_only = ON")
+    with pytest.raises(StoreError):
+        agent.fit(log)
+    agent._keeper.journal._base.execute("PRAGMA query_only = OFF")
+    assert agent._book.arms.features is None
+    agent.fit(log)
+    died(agent)
+    with Agent.open(tmp_path / "agent") as again, pytest.raises(ValueError, match="must stay as they were"):
+        again.select(CONTEXTS + 1.0)
+
+
+def test_feedback_that_comes_twice_takes_room_once():
+    agent = Agent(superarm.glm_ucb(learn_every=10), max_observations=1)
+    decision = agent.select(CONTEXTS)
+    assert agent.update_many([(decision, 1.0), (decision, 1.0)]) == [True, False]
+
+
+def test_huge_contexts_are_refused_without_a_warning():
+    with pytest.raises(ValueError, match="contexts must lie within"):
+        Agent(superarm.lin_ucb()).select(np.full((2, 3), 1e200))
 
 
 def test_history_of_duels():

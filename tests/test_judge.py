@@ -408,3 +408,26 @@ def test_the_folder_of_an_agent_is_read_in_part(files):
     result = run("evaluate", "shop", "--policy", "policy.toml", "--rows", "40", "--json")
     assert result.exit_code == 0, result.stderr
     assert json.loads(result.stdout)["estimates"][0]["n"] == 20
+
+
+def test_an_agent_of_another_size_is_refused():
+    rng = np.random.default_rng(0)
+    agent = superarm.Agent(superarm.lin_ucb())
+    agent.select(rng.normal(size=(4, 3)))
+    chances = np.full(20, 0.25)
+    log = event_log(rng.normal(size=(20, 4, 2)), rng.integers(4, size=20), np.ones(20), propensities=chances)
+    with pytest.raises(ValueError, match="taken: dim must be 3, as before, got 2"):
+        judge(agent, log)
+    placed = superarm.Agent(superarm.comb_ucb1(superarm.top_k(1)), arms=3)
+    placed.select(np.ones((3, 2)))
+    with pytest.raises(ValueError, match="judge: log must have the agent's 3 arms, got 4"):
+        judge(placed, log)
+
+
+def test_a_ranking_of_one():
+    """Its chances have a position, as the log's do."""
+    rng = np.random.default_rng(0)
+    contexts, actions = rng.normal(size=(200, 3, 2)), rng.integers(3, size=(200, 1))
+    chances = np.full((200, 1), 1 / 3)
+    log = event_log(contexts, actions, np.ones((200, 1)), propensities=chances, ranking=True)
+    assert judge(superarm.uniform(), log)["ips"].estimate == pytest.approx(1.0)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
@@ -148,6 +149,11 @@ class Agent:
         return tuple(self._book.arms.places)
 
     @property
+    def num_arms(self) -> int | None:
+        """How many arms have a place, or can get one; None where features are all that counts."""
+        return self._book.arms.fixed
+
+    @property
     def stats(self) -> Stats:
         """What it has done."""
         with self._lock:
@@ -167,8 +173,11 @@ class Agent:
         Args:
             dim: features per arm, for an agent that has not begun.
         """
-        with self._lock, self._book.tried(dim, keep=False) as core:
-            return core.snapshot()
+        with self._lock:
+            if self._book.dim not in (None, dim):
+                raise ValueError(f"taken: dim must be {self._book.dim}, as before, got {dim}")
+            with self._book.tried(dim, keep=False) as core:
+                return core.snapshot()
 
     # Choosing
 
@@ -227,7 +236,8 @@ class Agent:
         """Choose once for each of several contexts (n, d), or mappings of the arguments of `select`.
 
         The choices are those of `select` one by one. Many of one shape in a row are made in one compiled
-        call. Where one is refused, those before it have been made, and wait for feedback.
+        call, of which there is one for every power of two of them, from 8 on. Where one is refused, those
+        before it have been made, and wait for feedback.
         """
         wanted = [one if isinstance(one, Mapping) else {"contexts": one} for one in batch]
         made: list[Selection] = []
@@ -376,9 +386,8 @@ class Agent:
             if self._keeper is not None:
                 self._keeper.told(told.number, told.values, told.new, now)
             book.told(told.number, told.values, told.new)
-            interrupt = self._learn_if_due(now)
-        if interrupt is not None:
-            raise interrupt
+            failure = self._learn_if_due(now)
+        self._tell(failure)
         self._after()
         return True
 
@@ -386,7 +395,7 @@ class Agent:
         """Fit, where a fit is due; one that fails is logged, and leaves the fit before in force.
 
         Returns:
-            The interrupt of a fit, for the caller to raise once all is settled.
+            What a fit failed with, for `_tell` once all is settled.
         """
         core = self._book.core
         if core is None:
@@ -395,11 +404,16 @@ class Agent:
             core.learn_if_due()
         except BaseException as error:
             self._log_failure(now, core)
-            if not isinstance(error, Exception):
-                return error
-            # Of a network of the user's, say: what was observed is recorded.
-            warnings.warn(f"agent: a fit failed: {error}", RuntimeWarning, stacklevel=4)
+            return error
         return None
+
+    def _tell(self, failure: BaseException | None) -> None:
+        """Raise the interrupt of a fit; warn of its error: what was observed is recorded all the same."""
+        if failure is None:
+            return
+        if not isinstance(failure, Exception):
+            raise failure
+        warnings.warn(f"agent: a fit failed: {failure}", RuntimeWarning, stacklevel=4)
 
     def _log_failure(self, now: float, core: Core) -> None:
         if self._keeper is None:
@@ -427,9 +441,14 @@ class Agent:
             self._require_open()
             now = self._clock()
             read = [self._read(decision, feedback, now) for decision, feedback in batch]
+            numbers = [told.number for told in read]
+            twice = len(set(numbers)) < len(numbers)  # then the second is no news any more
             if self._book.core is not None:
-                self._book.core.make_room(sum(told.count for told in read))
-            twice = len({told.number for told in read}) < len(read)  # then the second is no news any more
+                news: Counter[int] = Counter()
+                for told in read:
+                    news[told.number] += told.count
+                size = self.policy.chooser.size
+                self._book.core.make_room(sum(min(count, size) for count in news.values()))
             with self._together():
                 learned = [
                     self._learned_from(self._read(*pair, now) if twice else told, now)
@@ -477,9 +496,8 @@ class Agent:
             if self._keeper is not None:
                 self._keeper.given(core.decisions, event, now)
             self._book.given(event)
-            interrupt = self._learn_if_due(now)
-        if interrupt is not None:
-            raise interrupt
+            failure = self._learn_if_due(now)
+        self._tell(failure)
 
     def learn(self) -> None:
         """Fit now, whether or not it is due."""
@@ -508,8 +526,15 @@ class Agent:
         self._checkpoint_if_due()
         if self.settings.background and core.era.due and (core.number, core.updates) != self._fitted:
             self._fitted = (core.number, core.updates)
-            self._learner = threading.Thread(target=self._learn_aside, args=(core.snapshot(),), daemon=True)
-            self._learner.start()
+            seq = 0 if self._keeper is None else self._keeper.journal.last
+            taken = (core.snapshot(), seq)
+            learner = threading.Thread(target=self._learn_aside, args=taken, daemon=True)
+            try:
+                learner.start()
+            except RuntimeError as error:  # no more threads; the next fit that is due may have one
+                warnings.warn(f"agent: no fit was begun: {error}", RuntimeWarning, stacklevel=4)
+            else:
+                self._learner = learner  # whose last word waits for the lock that is held here
 
     def _checkpoint_if_due(self) -> None:
         if self._keeper is None or not self._keeper.due:
@@ -519,11 +544,11 @@ class Agent:
         except StoreError as error:  # the log has all that happened, and the next one may succeed
             warnings.warn(f"agent: no checkpoint could be written: {error}", RuntimeWarning, stacklevel=4)
 
-    def _learn_aside(self, taken: Taken) -> None:
-        """Fit a copy of the state, and hand the fit over."""
+    def _learn_aside(self, taken: Taken, seq: int) -> None:
+        """Fit a copy of the state as it was after an entry of the log, and hand the fit over."""
         failure = ""
         try:
-            self._hand_over(taken, taken.fit())
+            self._hand_over(taken, taken.fit(), seq)
         except Exception as error:  # a thread's error would be lost
             failure = f"agent: a fit in the background failed: {error}"
         finally:
@@ -533,14 +558,14 @@ class Agent:
         if failure:
             warnings.warn(failure, RuntimeWarning, stacklevel=2)
 
-    def _hand_over(self, taken: Taken, fit: Any) -> None:
+    def _hand_over(self, taken: Taken, fit: Any, seq: int) -> None:
         with self._lock:
             core = self._book.core
             if core is None or core.number != taken.number or self._stopped:
                 return
             with self._whole:
                 if self._keeper is not None:
-                    self._keeper.learned(self._clock(), taken)
+                    self._keeper.learned(self._clock(), seq)
                 core.learned(fit)
             self._checkpoint_if_due()
 

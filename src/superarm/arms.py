@@ -137,7 +137,7 @@ class Arms:
         return places, self.features[places]
 
     def require_same(self, where: str, events: Sequence[Any]) -> None:
-        """Refuse events in which an arm has other features than it must have; remember them otherwise."""
+        """Refuse events in which an arm has other features than it must have."""
         if not self.same or not events:
             return
         found = self._features(events[0].features.shape[1]).copy()
@@ -149,7 +149,12 @@ class Arms:
                     )
                 if place >= 0:
                     found[place] = row
-        self.features = found
+
+    def given(self, items: NDArray, features: NDArray) -> None:
+        """Remember the features (k, d) of arms (k,) that were chosen elsewhere."""
+        if self.same:
+            self.features = self._features(features.shape[1])
+            self.features[items[items >= 0]] = features[items >= 0]
 
     def _features(self, dim: int) -> NDArray:
         """Those remembered; none, where they are of a first call that failed."""

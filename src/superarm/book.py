@@ -92,6 +92,7 @@ class Book:
     def given(self, happened: Happened) -> None:
         """Take in a choice that was made elsewhere, with its feedback."""
         core = self.started(happened.features.shape[1])
+        self.arms.given(happened.items, happened.features)
         core.observe(core.decided(), happened, core.number)
         self.updates += 1
 

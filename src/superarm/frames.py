@@ -70,8 +70,9 @@ def _is_plain(contexts: Any) -> bool:
     if not contexts.size:
         return False
     flat = contexts.reshape(-1)
-    if np.dot(flat, flat) <= LARGEST**2:  # what it mostly is, and half the time of the next line
-        return True
+    with np.errstate(over="ignore", invalid="ignore"):  # then it is looked at, and refused
+        if np.dot(flat, flat) <= LARGEST**2:  # what it mostly is, and half the time of the next line
+            return True
     # False where one is not a number.
     return bool(contexts.max() <= LARGEST and contexts.min() >= -LARGEST)
 

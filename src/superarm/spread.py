@@ -65,9 +65,10 @@ def learn_members(
     (6, 3)
     """
     where = "learn_members"
-    model = policy.model
+    model = getattr(policy, "model", None)
     if not isinstance(model, Ensemble):
-        raise TypeError(f"{where}: policy must have an ensemble for its model, got {policy.name}")
+        got = getattr(policy, "name", type(policy).__name__)
+        raise TypeError(f"{where}: policy must have an ensemble for its model, got {got}")
     checks.between(where, "parts", checks.count(where, "parts", parts), 1, model.size)
     groups = np.array_split(np.arange(model.size), parts)
     keys = np.asarray(jax.random.key_data(jax.random.split(key, model.size)))

@@ -95,8 +95,8 @@ def chances_of(
         found.append(chances[start - first :])
     chances = np.concatenate(found)
     if draws and (single or not positions):
-        return np.asarray(chances.sum(axis=1))
-    return chances
+        chances = np.asarray(chances.sum(axis=1))
+    return chances[:, None] if positions and single else chances
 
 
 @partial(jax.jit, static_argnames=("positions",))

@@ -46,8 +46,11 @@ def judge(
     _require_alike(where, policy, log)
     if isinstance(policy, Agent):
         agent, rest = policy, log
-        if engine.by_arm(policy.policy.epochs(1)[0].policy):
+        if agent.num_arms is not None:
             require_places(where, agent.arms, log)
+        if agent.num_arms not in (None, log.spec.num_arms):
+            must = f"log must have the agent's {agent.num_arms} arms"
+            raise ValueError(f"{where}: {must}, got {log.spec.num_arms}")
     else:
         agent, rest = _taught(where, policy, log, train, seed)
     taken = agent.taken(log.spec.dim)

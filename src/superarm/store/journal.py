@@ -107,18 +107,20 @@ class Journal:
         If that cannot be written, whoever wrote has acted on what is not there, and nothing more is taken.
         """
         self.require_whole()
-        with _worded(self.path):
-            self._base.execute("BEGIN IMMEDIATE")
         self._batch = True
         try:
-            yield
-        except StoreError:
-            self._give_up()
-            raise
+            with _worded(self.path):
+                self._base.execute("BEGIN IMMEDIATE")
+            try:
+                yield
+            except StoreError:
+                self._give_up()
+                raise
+            finally:
+                if not self._broken:
+                    self._commit()
         finally:
             self._batch = False
-            if not self._broken:
-                self._commit()
 
     def _commit(self) -> None:
         try:
@@ -134,8 +136,8 @@ class Journal:
             self._base.execute("ROLLBACK")
 
     def require_whole(self) -> None:
-        """Raise if a batch was lost."""
-        if self._broken:
+        """Raise if a batch was lost, or was begun and left open by an interrupt: nothing would be kept."""
+        if self._broken or (self._base.in_transaction and not self._batch):
             raise StoreError(f"{self.path.name}: a batch could not be written; open the agent again")
 
     def append(
@@ -173,8 +175,8 @@ class Journal:
                 yield
             return
         with _worded(self.path):
-            self._base.execute("BEGIN IMMEDIATE")
             try:
+                self._base.execute("BEGIN IMMEDIATE")
                 yield
                 self._base.execute("COMMIT")
             except BaseException:

@@ -13,7 +13,7 @@ import numpy as np
 from superarm import checks
 from superarm.arms import Offered
 from superarm.book import Book
-from superarm.core import PARTS, Core, Taken
+from superarm.core import PARTS, Core
 from superarm.errors import StoreError
 from superarm.program import Happened
 from superarm.selection import Pending, Selection
@@ -31,7 +31,8 @@ class Store:
 
     Args:
         folder: state.safetensors, log.sqlite and a lock.
-        checkpoint_every: updates between checkpoints; a restart replays at most so many.
+        checkpoint_every: entries of the log, decisions, feedback and fits, between checkpoints; a restart
+            replays about so many. Checkpoints wait for the end of a batch, and of a fit in the background.
         keep: decisions that the log holds for offline evaluation; older ones are forgotten when a checkpoint
             is written. None for all.
         power_safe: wait for the disk, so that not even the loss of power loses an acknowledged update; some
@@ -145,9 +146,9 @@ class Keeper:
         """Log a choice that was made elsewhere, and its feedback."""
         self._append("given", {name: getattr(happened, name) for name in PARTS}, number, now)
 
-    def learned(self, now: float, taken: Taken | None = None) -> None:
-        """Log that a fit is taken over: of what is recorded now, or one that was made aside."""
-        arrays = {} if taken is None else {"fit": np.array([taken.updates, taken.number])}
+    def learned(self, now: float, seq: int | None = None) -> None:
+        """Log that a fit is taken over: of what is recorded now, or of what was after entry `seq`."""
+        arrays = {} if seq is None else {"fit": np.array([seq])}
         self._append("learn", arrays, -1, now)
 
     def failed(self, now: float, core: Core) -> None:
@@ -163,7 +164,7 @@ class Keeper:
     def _replay(self, book: Book, after: int) -> None:
         """Do again what happened after the checkpoint."""
         fits = Fits(self.journal, after)
-        fits.begin(book)
+        fits.begin(book, after)
         for place, entry in enumerate(self.journal.tail(after), after + 1):
             if entry.seq != place:
                 raise StoreError(f"{self.journal.path.name}: is damaged: entry {place} is missing")
@@ -178,7 +179,7 @@ class Keeper:
                 fits.learn_if_due(book)
             elif "failed" not in entry.arrays:
                 fits.hand_over(book, entry)
-            fits.begin(book)
+            fits.begin(book, place)
             self._since += 1
 
     def _pending(self, book: Book, entry: Entry) -> Pending:
@@ -204,19 +205,15 @@ class Keeper:
 class Fits:
     """The fits of a log that are not just made when due: those that failed, and those made aside.
 
-    The latter are begun after some update, and handed over later.
+    The latter are of what was known after some entry, and handed over later.
     """
 
     def __init__(self, journal: Journal, after: int) -> None:
         """Read ahead which there are."""
-        self.wanted: set[tuple[int, int]] = set()
-        self.failed: set[tuple[int, int]] = set()
-        for entry in journal.tail(after):
-            for name, found in (("fit", self.wanted), ("failed", self.failed)):
-                if name in entry.arrays:
-                    updates, epoch = entry.arrays[name]
-                    found.add((int(updates), int(epoch)))
-        self.made: dict[tuple[int, int], Any] = {}
+        told = [entry.arrays for entry in journal.tail(after) if entry.kind == "learn"]
+        self.wanted = {int(arrays["fit"][0]) for arrays in told if "fit" in arrays}
+        self.failed = {tuple(arrays["failed"].tolist()) for arrays in told if "failed" in arrays}
+        self.made: dict[int, Any] = {}
 
     def learn_if_due(self, book: Book) -> None:
         """Make the fit that is due, unless it failed."""
@@ -224,12 +221,10 @@ class Fits:
         if core is not None and (core.updates, core.number) not in self.failed:
             core.learn_if_due()
 
-    def begin(self, book: Book) -> None:
-        """Make the fit of what is recorded now, if one was made."""
-        core = book.core
-        if core is not None and (now := (core.updates, core.number)) in self.wanted:
-            self.wanted.discard(now)
-            self.made[now] = core.fit_now()
+    def begin(self, book: Book, seq: int) -> None:
+        """Make the fit of what is known after an entry, if one was made."""
+        if book.core is not None and seq in self.wanted:
+            self.made[seq] = book.core.fit_now()
 
     def hand_over(self, book: Book, entry: Entry) -> None:
         """Take over a fit."""
@@ -237,5 +232,4 @@ class Fits:
         if "fit" not in entry.arrays:
             core.learned(core.fit_now())
             return
-        updates, epoch = (int(one) for one in entry.arrays["fit"])
-        core.learned(self.made.pop((updates, epoch)))
+        core.learned(self.made.pop(int(entry.arrays["fit"][0])))
