@@ -427,7 +427,7 @@ def test_an_agent_of_another_size_is_refused():
 def test_a_ranking_of_one():
     """Its chances have a position, as the log's do."""
     rng = np.random.default_rng(0)
-    contexts, actions = rng.normal(size=(200, 3, 2)), rng.integers(3, size=(200, 1))
-    chances = np.full((200, 1), 1 / 3)
-    log = event_log(contexts, actions, np.ones((200, 1)), propensities=chances, ranking=True)
+    contexts, actions = rng.normal(size=(1000, 3, 2)), rng.integers(3, size=(1000, 1))
+    chances = np.full((1000, 1), 1 / 3)
+    log = event_log(contexts, actions, np.ones((1000, 1)), propensities=chances, ranking=True)
     assert judge(superarm.uniform(), log)["ips"].estimate == pytest.approx(1.0)
