@@ -488,7 +488,8 @@ def by_chance(agent: Agent, rng: np.random.Generator) -> bool:
         arguments["mask"] = rng.random(count) < 0.7
     if rng.random() < 0.5:
         arguments[["contexts", "ids", "mask"][int(rng.integers(3))]] = junk(rng)
-    decision = int(rng.integers(0, max(agent.stats.decisions, 1))) if rng.random() < 0.8 else junk(rng)
+    made = max(agent.stats.decisions, 1)  # of which the oldest have expired
+    decision = int(rng.integers(max(0, made - 600), made)) if rng.random() < 0.8 else junk(rng)
     feedback = float(rng.random()) if rng.random() < 0.5 else junk(rng)
     if agent.policy.chooser.size == 2 and not agent._book.is_duel and rng.random() < 0.5:
         feedback = [feedback, None]
