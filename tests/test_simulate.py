@@ -265,3 +265,14 @@ def test_user_choices_reach_the_policy_as_choices():
     world = linear_scores(superarm.top_k(2), num_arms=4)
     result = superarm.simulate(superarm.uniform(FirstTwo()), world, rounds=5, seeds=1, workers=0)
     assert items_of(result) == [(0, 1)] * 5
+
+
+def test_programs_are_forgotten_before_there_is_no_room_for_more(monkeypatch):
+    """A process that runs one experiment after another would be ended by Linux."""
+    policy, world = superarm.lin_ucb(), linear_scores(dim=3, num_arms=4)
+    before = superarm.simulate(policy, world, rounds=20, seeds=1, workers=0).table
+    monkeypatch.setattr(rollout, "MAPS", 0)
+    superarm.simulate(superarm.lin_ts(), world, rounds=20, seeds=1, workers=0)
+    assert len(rollout._CHUNKS) == 1
+    again = superarm.simulate(policy, world, rounds=20, seeds=1, workers=0).table
+    assert before["regret"].equals(again["regret"])

@@ -11,6 +11,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import jax
@@ -250,11 +251,21 @@ def compiled(function: Any, *arguments: Any, **options: Any) -> tuple[Any, float
     begun = time.perf_counter()
     if name in _CHUNKS:
         return _CHUNKS[name], 0.0
+    forget_if_full()
     _CHUNKS[name] = function.lower(*arguments, **options).compile(compiler_options=serial())
     return _CHUNKS[name], time.perf_counter() - begun
 
 
 _CHUNKS: dict[Any, Any] = {}
+MAPS = 30_000  # of the 65,530 memory maps that Linux gives a process; a compiled program takes hundreds
+
+
+def forget_if_full() -> None:
+    """Forget compiled programs before the process runs out of memory maps, which would end it."""
+    path = Path("/proc/self/maps")
+    if path.exists() and path.read_bytes().count(b"\n") > MAPS:
+        _CHUNKS.clear()
+        jax.clear_caches()
 
 
 @partial(jax.jit, donate_argnames=("state",), static_argnames=("keep_events",))
