@@ -18,6 +18,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from superarm.ahead import Foresight, rounds_ahead
 from superarm.algebra import Policy
 from superarm.precision import double
 from superarm.rounds import Keys, SimulationError, Trace, keys_of, play_round, round_keys
@@ -162,7 +163,9 @@ class Run:
         native = self.policy.native and self.environment.native
         step = timed_chunks if self.timed else _compiled_chunks if native else stepped_chunks
         run_chunk, self.compile_seconds = getattr(self.environment, "chunks", step)(self, state)
-        pace = 16
+        # Where chunks look ahead, their bounds must not depend on the clock: rounding does on them.
+        ahead = rounds_ahead(self.policy, self.environment, state)
+        pace = ahead or 16
         while start < stop:
             until = CHUNK if self.learns_inside else _until_learn(self.policy, start - self.origin)
             asked = min(pace, stop - start, until)
@@ -174,7 +177,7 @@ class Run:
             state = self.learned(state, start) if length and not (self.learns_inside or self.timed) else state
             spent = time.perf_counter() - begun
             took = np.full(length, spent / max(length, 1))
-            pace = _next_pace(pace, spent)
+            pace = ahead or _next_pace(pace, spent)
             _require_health(self.policy, trace, self.seed, start - length)
             yield state, trace, took
             if length < asked:  # a log has ended
@@ -287,10 +290,15 @@ def _chunk(
     # All keys at once: round by round they would take as long as a small policy.
     turns = jax.vmap(partial(round_keys, keys))(counts)
     fits = jax.vmap(partial(jax.random.fold_in, keys.learn))(counts + 1)
+    ahead = rounds_ahead(policy, environment, state)
+    foresight = (
+        Foresight(policy, environment, world, state, turns[0][:ahead], counts[:ahead]) if ahead else None
+    )
 
     def body(index: Array, carry: tuple[State, Trace]) -> tuple[State, Trace]:
         state, buffer = carry
-        state, trace = step(state, tuple(one[index] for one in turns), counts[index])
+        width = foresight.width(index) if foresight else None
+        state, trace = step(state, tuple(one[index] for one in turns), counts[index], width=width)
         if policy.learn_every == 1:
             state = replace(state, fit=policy.learn(state, fits[index]))
         return state, jax.tree.map(lambda rows, row: rows.at[index].set(row), buffer, trace)

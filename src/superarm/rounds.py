@@ -57,12 +57,17 @@ def play_round(
     keys: tuple[Array, ...],
     count: Array,
     origin: Array | int = 0,
+    width: Any = None,
 ) -> tuple[State, Trace]:
-    """Round `count`, with its keys: offer, select, respond, observe. The policy counts from `origin`."""
+    """Round `count`, with its keys: offer, select, respond, observe. The policy counts from `origin`.
+
+    With a `width` it chooses by that, in place of its own.
+    """
     key_offer, key_respond, key_select, key_observe = keys
     world = turned(environment, world, count)
     offer = environment.offer(world, key_offer)
-    decision = policy.select(state, key_select, offer.contexts, count - origin, offer.mask)
+    selecting = policy if width is None else replace(policy, width=width)
+    decision = selecting.select(state, key_select, offer.contexts, count - origin, offer.mask)
     outcome = environment.respond(world, key_respond, offer, decision)
     return settle(policy, state, key_observe, decision, outcome, keep_events)
 

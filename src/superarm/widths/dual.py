@@ -4,9 +4,9 @@ With rows X (t, p), prior scale s and K = s^2 X X', the full width is
 
     x' (I / s^2 + X'X)^-1 x  =  s^2 x'x - |L^-1 k|^2,   L L' = I + K,   k = s^2 X x.
 
-The lower triangle L is kept in square tiles, and only the tiles in use are ever read: a query of n widths
-costs n t^2 operations and t^2 / 2 numbers of memory, where the full form takes 2 n p^2 and p^2. Rows that
-are gradients of a network stay in their factors.
+The triangle is kept as U = L' in slabs, and only those in use are ever read: a query of n widths costs n t^2
+operations and t^2 / 2 numbers of memory, where the full form takes 2 n p^2 and p^2. Rows that are gradients
+of a network stay in their factors.
 """
 
 from __future__ import annotations
@@ -16,12 +16,14 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jax.scipy.linalg import solve_triangular
 
 from superarm.types import Array, pytree, static
 from superarm.widths.rows import Rows, cast, count_rows, only, products, squares
 
-TILE = 256  # rows of a tile: large enough for matrix products at full rate, small enough for short histories
+TILE = 256  # columns of U solved at a time: enough for fast products, few enough for short histories
+WIDE = (
+    2  # tiles in a slab: products of (n, 512) by (512, 256) run at twice the rate of (n, 256) by (256, 256)
+)
 
 
 @pytree
@@ -31,8 +33,8 @@ class DualFactor:
 
     Attributes:
         rows: the capacity of rows, those after `count` unused.
-        tiles: (b (b + 1) / 2, TILE, TILE) the lower triangle L, tile (i, j) at i (i + 1) / 2 + j; its unused
-            part is the identity.
+        slabs: (s, WIDE TILE, TILE) the upper triangle U by columns of TILE, those of column block i from
+            `_first(i)` on, whole slabs down to the diagonal; its unused part is the identity.
         count: () rows in use.
         dropped: () rows that came when the capacity was used up; widths stay those of the rows kept, which
             are never too small.
@@ -41,7 +43,7 @@ class DualFactor:
     """
 
     rows: Rows
-    tiles: Array
+    slabs: Array
     count: Array
     dropped: Array
     scale: Array
@@ -56,32 +58,30 @@ class DualFactor:
 @pytree
 @dataclass(frozen=True)
 class DualWhitened:
-    """New rows, and solved (b, TILE, n) = L^-1 k of each."""
+    """New rows, and solved (n, t) = (L^-1 k)' of each, with room for all rows seen: `count` of them."""
 
     rows: Rows
     solved: Array
     scale: Array
+    count: Array
 
     def norms(self) -> Array:
         """(n,) widths."""
-        variance = squares(self.rows) * self.scale**2 - jnp.sum(self.solved**2, axis=(0, 1))
+        variance = squares(self.rows) * self.scale**2 - jnp.sum(self.solved**2, axis=1)
         return jnp.sqrt(jnp.maximum(variance, 0.0))  # a direction seen often may round below 0
 
     def covariance(self) -> Array:
         """(n, n) covariance of the rows' scores."""
-        blocks, tile, count = self.solved.shape
-        columns = self.solved.reshape(blocks * tile, count)
-        return products(self.rows, self.rows) * self.scale**2 - columns.T @ columns
+        return products(self.rows, self.rows) * self.scale**2 - self.solved @ self.solved.T
 
     def only(self, keep: Array) -> DualWhitened:
         """The same with rows of 0 where keep (n,) is False."""
-        solved = jnp.where(keep[None, None], self.solved, 0.0)
-        return replace(self, rows=only(self.rows, keep), solved=solved)
+        return replace(self, rows=only(self.rows, keep), solved=jnp.where(keep[:, None], self.solved, 0.0))
 
     def take(self, items: Array) -> DualWhitened:
         """The same of some of the rows."""
         rows = jax.tree.map(lambda leaf: leaf[items], self.rows)
-        return DualWhitened(rows, self.solved[:, :, items], self.scale)
+        return replace(self, rows=rows, solved=self.solved[items])
 
 
 @pytree
@@ -102,12 +102,13 @@ class Dual:
         blocks = room(capacity) // TILE
         dtype = jnp.dtype(self.precision)
         rows = jax.tree.map(lambda leaf: jnp.zeros((blocks * TILE, leaf.shape[1]), leaf.dtype), like)
-        tiles = jnp.zeros((blocks * (blocks + 1) // 2, TILE, TILE), dtype)
-        diagonal = jnp.arange(blocks) * (jnp.arange(blocks) + 3) // 2
+        slabs = jnp.zeros((_first(blocks), WIDE * TILE, TILE), dtype)
+        block, row = jnp.divmod(jnp.arange(blocks * TILE), TILE)
+        diagonal = (_first(block) + block // WIDE, block % WIDE * TILE + row, row)
         zero = jnp.zeros((), jnp.int64)
         return DualFactor(
             rows=rows,
-            tiles=tiles.at[diagonal].set(jnp.eye(TILE, dtype=dtype)[None]),
+            slabs=slabs.at[diagonal].set(jnp.ones((), dtype)),
             count=zero,
             dropped=zero,
             scale=jnp.asarray(scale, dtype),
@@ -122,29 +123,44 @@ class Dual:
                 "choose 'full', 'sketched', 'last-layer' or 'diagonal'"
             )
 
-    def whiten(self, factor: DualFactor, rows: Rows) -> DualWhitened:
-        """Solve L y = k for every new row, block by block, over the blocks in use."""
-        dtype = factor.tiles.dtype
+    def whiten(self, factor: DualFactor, rows: Rows, solved: Array | int = 0, since: Any = 0) -> DualWhitened:
+        """Solve y U = k' for every new row, block by block, over the blocks in use.
+
+        Where the same rows were solved for before, when `since` rows were in use, only what came after is.
+        """
+        dtype = factor.slabs.dtype
         new = cast(rows, dtype)
-        blocks, width = factor.capacity // TILE, count_rows(rows)
+        width, wide = count_rows(rows), WIDE * TILE
 
         def solve_block(block: Array, solved: Array) -> Array:
-            seen = jax.tree.map(lambda leaf: _slab(leaf, block), factor.rows)
-            kernel = products(cast(seen, dtype), new) * factor.scale**2
+            seen = jax.tree.map(
+                lambda leaf: jax.lax.dynamic_slice_in_dim(leaf, block * TILE, TILE), factor.rows
+            )
+            kernel = products(new, cast(seen, dtype)) * factor.scale**2
             used = block * TILE + jnp.arange(TILE) < factor.count
-            kernel = jnp.where(used[:, None], kernel, 0.0)
-            first = block * (block + 1) // 2
+            first = _first(block)
 
-            def subtract(column: Array, rest: Array) -> Array:
-                return rest - factor.tiles[first + column] @ solved[column]
+            # A slab may reach down to the diagonal, where nothing is solved yet: products with 0.
+            def subtract(slab: Array, rest: Array) -> Array:
+                part = jax.lax.dynamic_slice_in_dim(solved, slab * wide, wide, axis=1)
+                return rest - part @ factor.slabs[first + slab]
 
-            rest = jax.lax.fori_loop(0, block, subtract, kernel)
-            return solved.at[block].set(solve_triangular(factor.tiles[first + block], rest, lower=True))
+            rest = jax.lax.fori_loop(
+                0, (block + WIDE - 1) // WIDE, subtract, jnp.where(used[None], kernel, 0.0)
+            )
+            corner = jax.lax.dynamic_slice(
+                factor.slabs, (first + block // WIDE, block % WIDE * TILE, 0), (1, TILE, TILE)
+            )[0]
+            done = jax.lax.linalg.triangular_solve(corner, rest, left_side=False, lower=False)
+            return jax.lax.dynamic_update_slice_in_dim(solved, done, block * TILE, axis=1)
 
-        start = jnp.zeros((blocks, TILE, width), dtype)
+        known = since // TILE  # whole blocks
+        before = jnp.where(jnp.arange(factor.capacity) < known * TILE, solved, jnp.zeros((), dtype))
+        start = jnp.zeros((width, -(-factor.capacity // wide) * wide), dtype)
+        start = start.at[:, : factor.capacity].set(before)
         in_use = (factor.count + TILE - 1) // TILE
-        solved = jax.lax.fori_loop(0, in_use, solve_block, start)
-        return DualWhitened(rows=new, solved=solved, scale=factor.scale)
+        found = jax.lax.fori_loop(known, in_use, solve_block, start)[:, : factor.capacity]
+        return DualWhitened(rows=new, solved=found, scale=factor.scale, count=factor.count)
 
     def absorb(self, factor: DualFactor, whitened: DualWhitened, residual: Array) -> tuple[DualFactor, Any]:
         """Append the rows that are not 0; the dual form has no parameters to shift."""
@@ -161,11 +177,11 @@ class Dual:
         triangle = jnp.linalg.cholesky(corner)
         place = jnp.where(room, place, capacity)  # out of bounds: dropped by the writes
 
-        def write(index: Array, tiles: Array) -> Array:
-            line = whitened.solved[:, :, index].reshape(-1).at[place].set(triangle[index], mode="drop")
-            return _write_row(tiles, line.reshape(-1, TILE), place[index], room[index])
+        def write(index: Array, slabs: Array) -> Array:
+            line = whitened.solved[index].at[place].set(triangle[index], mode="drop")
+            return _write_column(slabs, line, place[index], room[index])
 
-        tiles = jax.lax.fori_loop(0, count, write, factor.tiles)
+        slabs = jax.lax.fori_loop(0, count, write, factor.slabs)
         rows = jax.tree.map(
             lambda kept, new: kept.at[place].set(new.astype(kept.dtype), mode="drop"),
             factor.rows,
@@ -174,7 +190,7 @@ class Dual:
         gain = 2.0 * jnp.sum(jnp.log(jnp.diagonal(triangle)))
         return DualFactor(
             rows=rows,
-            tiles=tiles,
+            slabs=slabs,
             count=factor.count + jnp.sum(room),
             dropped=factor.dropped + jnp.sum(keep & ~room),
             scale=factor.scale,
@@ -182,21 +198,42 @@ class Dual:
         ), ()
 
 
+@pytree
+@dataclass(frozen=True)
+class DualAhead:
+    """A dual width that has solved for rows before they are asked for, many at once, which is faster.
+
+    Attributes:
+        solved: (n, t) of the rows that will be asked for.
+        since: () rows in use at that time; later ones are taken into account when asked.
+    """
+
+    solved: Array
+    since: Array
+
+    def whiten(self, factor: DualFactor, rows: Rows) -> DualWhitened:
+        """Solve for what came since."""
+        return Dual().whiten(factor, rows, self.solved, self.since)
+
+
 def room(capacity: int) -> int:
     """Rows that there is room for when so many are asked for: whole tiles."""
     return -(-capacity // TILE) * TILE
 
 
-def _slab(leaf: Array, block: Array) -> Array:
-    return jax.lax.dynamic_slice_in_dim(leaf, block * TILE, TILE)
+def _first(block: Any) -> Any:
+    """Slabs before a block of columns: the sum over r < block of r // WIDE + 1."""
+    whole, rest = block // WIDE, block % WIDE
+    return WIDE * (whole * (whole + 1) // 2) + rest * (whole + 1)
 
 
-def _write_row(tiles: Array, line: Array, place: Array, write: Array) -> Array:
-    """Write line (b, TILE) as row `place` of the triangle, tile by tile up to the diagonal."""
-    block, row = place // TILE, place % TILE
-    first = block * (block + 1) // 2
+def _write_column(slabs: Array, line: Array, place: Array, write: Array) -> Array:
+    """Write line (t,) as column `place` of U, slab by slab down to the diagonal."""
+    block, column = place // TILE, place % TILE
+    wide = WIDE * TILE
+    padded = jnp.pad(line, (0, -line.shape[0] % wide)).reshape(-1, wide, 1)
 
-    def write_tile(column: Array, tiles: Array) -> Array:
-        return jax.lax.dynamic_update_slice(tiles, line[column][None, None], (first + column, row, 0))
+    def write_slab(slab: Array, slabs: Array) -> Array:
+        return jax.lax.dynamic_update_slice(slabs, padded[slab][None], (_first(block) + slab, 0, column))
 
-    return jax.lax.fori_loop(0, jnp.where(write, block + 1, 0), write_tile, tiles)
+    return jax.lax.fori_loop(0, jnp.where(write, block // WIDE + 1, 0), write_slab, slabs)

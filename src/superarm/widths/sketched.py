@@ -127,7 +127,9 @@ class Sketched:
             # Rounding must not shrink: over a million blocks it would add up to a share of the ridge.
             shrink = jnp.where(squared[-rank - 1] > rounding, squared[-rank - 1], 0.0)
         turned = turns[:, -rank:].T @ stacked
-        directions = jnp.where(live[:, None], turned / jnp.sqrt(jnp.where(live, kept, 1.0))[:, None], 0.0)
+        # By their own norms: the root of a small eigenvalue has lost up to half of its digits.
+        norms = jnp.linalg.norm(turned, axis=1)
+        directions = jnp.where(live[:, None], turned / jnp.where(live, norms, 1.0)[:, None], 0.0)
         lengths = jnp.where(live, jnp.maximum(kept - shrink, 0.0), 0.0)
         ridge = factor.ridge + 0.5 * shrink
         error = factor.error + 0.5 * shrink
