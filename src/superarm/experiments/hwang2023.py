@@ -241,7 +241,7 @@ EXPERIMENTS = (
         "cosine",
         "Combinatorial neural bandits on a cosine score, d = 80",
         1,
-        TopK("cosine", 80, 4000, seeds=2, written=0),
+        TopK("cosine", 80, 4000, written=0),
         (
             *_published({"CN-UCB": 509.3, "CN-TS": 538.7, "CN-TS-M1": 556.6}, 4000),
             *_sublinear(4000),
@@ -259,7 +259,7 @@ EXPERIMENTS = (
         "dim-120",
         "Combinatorial neural bandits on a quadratic score, d = 120",
         2,
-        TopK("quadratic", 120, 4000, seeds=3, written=0),
+        TopK("quadratic", 120, 4000, written=0),
         (
             rules.below(
                 "CN-TS has less regret than CN-TS(M=1) when d is large",
