@@ -57,6 +57,7 @@ def section() -> str:
     rows = {}
     for name, build in presets().items():
         rows[name] = measured(build)
+        jax.clear_caches()  # of some hundred programs each, which would use Linux's memory maps up
         print(f"| {name} | {cells(rows[name])} |", file=sys.stderr, flush=True)  # this takes half an hour
     table = "".join(f"| {name} | {cells(row)} |\n" for name, row in sorted(rows.items()))
     return HEAD + table + "\n" + words(rows)
