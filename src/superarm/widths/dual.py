@@ -4,9 +4,9 @@ With rows X (t, p), prior scale s and K = s^2 X X', the full width is
 
     x' (I / s^2 + X'X)^-1 x  =  s^2 x'x - |L^-1 k|^2,   L L' = I + K,   k = s^2 X x.
 
-The triangle is kept as U = L' in slabs, and only those in use are ever read: a query of n widths costs n t^2
-operations and t^2 / 2 numbers of memory, where the full form takes 2 n p^2 and p^2. Rows that are gradients
-of a network stay in their factors.
+The triangle is kept as U = L' in square tiles, and only those in use are ever read: a query of n widths costs
+n t^2 operations and t^2 / 2 numbers of memory, where the full form takes 2 n p^2 and p^2. Rows that are
+gradients of a network stay in their factors.
 """
 
 from __future__ import annotations
@@ -20,10 +20,7 @@ import jax.numpy as jnp
 from superarm.types import Array, pytree, static
 from superarm.widths.rows import Rows, cast, count_rows, only, products, squares
 
-TILE = 256  # columns of U solved at a time: enough for fast products, few enough for short histories
-WIDE = (
-    2  # tiles in a slab: products of (n, 512) by (512, 256) run at twice the rate of (n, 256) by (256, 256)
-)
+TILE = 256  # rows of a tile: enough for matrix products at full rate, few enough for short histories
 
 
 @pytree
@@ -33,8 +30,8 @@ class DualFactor:
 
     Attributes:
         rows: the capacity of rows, those after `count` unused.
-        slabs: (s, WIDE TILE, TILE) the upper triangle U by columns of TILE, those of column block i from
-            `_first(i)` on, whole slabs down to the diagonal; its unused part is the identity.
+        tiles: (b (b + 1) / 2, TILE, TILE) the upper triangle U, tile (j, i) at i (i + 1) / 2 + j; its unused
+            part is the identity.
         count: () rows in use.
         dropped: () rows that came when the capacity was used up; widths stay those of the rows kept, which
             are never too small.
@@ -43,7 +40,7 @@ class DualFactor:
     """
 
     rows: Rows
-    slabs: Array
+    tiles: Array
     count: Array
     dropped: Array
     scale: Array
@@ -102,13 +99,12 @@ class Dual:
         blocks = room(capacity) // TILE
         dtype = jnp.dtype(self.precision)
         rows = jax.tree.map(lambda leaf: jnp.zeros((blocks * TILE, leaf.shape[1]), leaf.dtype), like)
-        slabs = jnp.zeros((_first(blocks), WIDE * TILE, TILE), dtype)
-        block, row = jnp.divmod(jnp.arange(blocks * TILE), TILE)
-        diagonal = (_first(block) + block // WIDE, block % WIDE * TILE + row, row)
+        tiles = jnp.zeros((blocks * (blocks + 1) // 2, TILE, TILE), dtype)
+        diagonal = jnp.arange(blocks) * (jnp.arange(blocks) + 3) // 2
         zero = jnp.zeros((), jnp.int64)
         return DualFactor(
             rows=rows,
-            slabs=slabs.at[diagonal].set(jnp.ones((), dtype)),
+            tiles=tiles.at[diagonal].set(jnp.eye(TILE, dtype=dtype)[None]),
             count=zero,
             dropped=zero,
             scale=jnp.asarray(scale, dtype),
@@ -128,9 +124,8 @@ class Dual:
 
         Where the same rows were solved for before, when `since` rows were in use, only what came after is.
         """
-        dtype = factor.slabs.dtype
+        dtype = factor.tiles.dtype
         new = cast(rows, dtype)
-        width, wide = count_rows(rows), WIDE * TILE
 
         def solve_block(block: Array, solved: Array) -> Array:
             seen = jax.tree.map(
@@ -138,28 +133,22 @@ class Dual:
             )
             kernel = products(new, cast(seen, dtype)) * factor.scale**2
             used = block * TILE + jnp.arange(TILE) < factor.count
-            first = _first(block)
+            first = block * (block + 1) // 2
 
-            # A slab may reach down to the diagonal, where nothing is solved yet: products with 0.
-            def subtract(slab: Array, rest: Array) -> Array:
-                part = jax.lax.dynamic_slice_in_dim(solved, slab * wide, wide, axis=1)
-                return rest - part @ factor.slabs[first + slab]
+            def subtract(row: Array, rest: Array) -> Array:
+                part = jax.lax.dynamic_slice_in_dim(solved, row * TILE, TILE, axis=1)
+                return rest - part @ factor.tiles[first + row]
 
-            rest = jax.lax.fori_loop(
-                0, (block + WIDE - 1) // WIDE, subtract, jnp.where(used[None], kernel, 0.0)
-            )
-            corner = jax.lax.dynamic_slice(
-                factor.slabs, (first + block // WIDE, block % WIDE * TILE, 0), (1, TILE, TILE)
-            )[0]
+            rest = jax.lax.fori_loop(0, block, subtract, jnp.where(used[None], kernel, 0.0))
+            corner = factor.tiles[first + block]
             done = jax.lax.linalg.triangular_solve(corner, rest, left_side=False, lower=False)
             return jax.lax.dynamic_update_slice_in_dim(solved, done, block * TILE, axis=1)
 
         known = since // TILE  # whole blocks
         before = jnp.where(jnp.arange(factor.capacity) < known * TILE, solved, jnp.zeros((), dtype))
-        start = jnp.zeros((width, -(-factor.capacity // wide) * wide), dtype)
-        start = start.at[:, : factor.capacity].set(before)
+        start = jnp.broadcast_to(before, (count_rows(rows), factor.capacity))
         in_use = (factor.count + TILE - 1) // TILE
-        found = jax.lax.fori_loop(known, in_use, solve_block, start)[:, : factor.capacity]
+        found = jax.lax.fori_loop(known, in_use, solve_block, start)
         return DualWhitened(rows=new, solved=found, scale=factor.scale, count=factor.count)
 
     def absorb(self, factor: DualFactor, whitened: DualWhitened, residual: Array) -> tuple[DualFactor, Any]:
@@ -177,11 +166,11 @@ class Dual:
         triangle = jnp.linalg.cholesky(corner)
         place = jnp.where(room, place, capacity)  # out of bounds: dropped by the writes
 
-        def write(index: Array, slabs: Array) -> Array:
+        def write(index: Array, tiles: Array) -> Array:
             line = whitened.solved[index].at[place].set(triangle[index], mode="drop")
-            return _write_column(slabs, line, place[index], room[index])
+            return _write_column(tiles, line.reshape(-1, TILE, 1), place[index], room[index])
 
-        slabs = jax.lax.fori_loop(0, count, write, factor.slabs)
+        tiles = jax.lax.fori_loop(0, count, write, factor.tiles)
         rows = jax.tree.map(
             lambda kept, new: kept.at[place].set(new.astype(kept.dtype), mode="drop"),
             factor.rows,
@@ -190,7 +179,7 @@ class Dual:
         gain = 2.0 * jnp.sum(jnp.log(jnp.diagonal(triangle)))
         return DualFactor(
             rows=rows,
-            slabs=slabs,
+            tiles=tiles,
             count=factor.count + jnp.sum(room),
             dropped=factor.dropped + jnp.sum(keep & ~room),
             scale=factor.scale,
@@ -221,19 +210,12 @@ def room(capacity: int) -> int:
     return -(-capacity // TILE) * TILE
 
 
-def _first(block: Any) -> Any:
-    """Slabs before a block of columns: the sum over r < block of r // WIDE + 1."""
-    whole, rest = block // WIDE, block % WIDE
-    return WIDE * (whole * (whole + 1) // 2) + rest * (whole + 1)
-
-
-def _write_column(slabs: Array, line: Array, place: Array, write: Array) -> Array:
-    """Write line (t,) as column `place` of U, slab by slab down to the diagonal."""
+def _write_column(tiles: Array, line: Array, place: Array, write: Array) -> Array:
+    """Write line (b, TILE, 1) as column `place` of U, tile by tile down to the diagonal."""
     block, column = place // TILE, place % TILE
-    wide = WIDE * TILE
-    padded = jnp.pad(line, (0, -line.shape[0] % wide)).reshape(-1, wide, 1)
+    first = block * (block + 1) // 2
 
-    def write_slab(slab: Array, slabs: Array) -> Array:
-        return jax.lax.dynamic_update_slice(slabs, padded[slab][None], (_first(block) + slab, 0, column))
+    def write_tile(row: Array, tiles: Array) -> Array:
+        return jax.lax.dynamic_update_slice(tiles, line[row][None], (first + row, 0, column))
 
-    return jax.lax.fori_loop(0, jnp.where(write, block // WIDE + 1, 0), write_slab, slabs)
+    return jax.lax.fori_loop(0, jnp.where(write, block + 1, 0), write_tile, tiles)
