@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 
 # Before NumPy and JAX start.
+os.environ["NPROC"] = "1"  # the threads of XLA's CPU client; its flags leave large products two or more
 os.environ["XLA_FLAGS"] = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
 os.environ["OPENBLAS_NUM_THREADS"] = os.environ["OMP_NUM_THREADS"] = "1"
 

@@ -25,6 +25,7 @@ OnRounds = Callable[[int], None]
 # One thread each, on the CPU: several processes would fight over an accelerator.
 SETTINGS = {
     "JAX_PLATFORMS": "cpu",
+    "NPROC": "1",  # the threads of XLA's CPU client; its flags leave large products two or more
     "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1",
     "OPENBLAS_NUM_THREADS": "1",
     "OMP_NUM_THREADS": "1",
