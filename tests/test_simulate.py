@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 import jax
 import numpy as np
@@ -10,7 +11,7 @@ import pandas as pd
 import pytest
 
 import superarm
-from superarm import rollout
+from superarm import rollout, workers
 from superarm.environments import catalogue, linear_scores, longest_path
 from superarm.types import Choice, Decision, Offer, Outcome, Spec
 
@@ -31,6 +32,19 @@ def test_same_bits_with_one_worker_and_two():
     two = superarm.compare(policies, world, rounds=70, seeds=3, workers=2, progress=False)
     pd.testing.assert_frame_equal(one.table[PLAIN], two.table[PLAIN], check_exact=True)
     assert items_of(one) == items_of(two)
+
+
+def test_a_worker_has_one_thread_for_products():
+    """With more, workers would compete for cores, and bits depend on how many cores there are."""
+    assert list(workers.run_jobs(threads_of_xla, [None], workers=1)) == [(0, 1)]
+
+
+def threads_of_xla(job, on_rounds) -> int:
+    """The threads that XLA's CPU client shares work among, by the name that it gives them on Linux."""
+    product = jax.numpy.ones((512, 512)) @ jax.numpy.ones((512, 512))
+    product.block_until_ready()
+    names = [path.read_text().strip() for path in Path("/proc/self/task").glob("*/comm")]
+    return names.count("tf_XLAEigen") if names else 1  # elsewhere they cannot be counted
 
 
 def test_every_policy_meets_the_same_world_and_noise():
