@@ -3,6 +3,7 @@
 import os
 
 # Tests share the cores: one thread per process, set before JAX starts.
+os.environ.setdefault("NPROC", "1")
 os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1")
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 

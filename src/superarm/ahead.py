@@ -14,7 +14,8 @@ from superarm.algebra import Policy
 from superarm.precision import FLOAT
 from superarm.rounds import turned
 from superarm.types import Array, Environment, State
-from superarm.widths.dual import DualAhead, DualWhitened
+from superarm.widths.auto import Auto
+from superarm.widths.dual import Dual, DualAhead, DualWhitened
 
 ROWS = 256  # solved for at once, at most: more are not faster
 
@@ -22,7 +23,8 @@ ROWS = 256  # solved for at once, at most: more are not faster
 def rounds_ahead(policy: Policy, environment: Environment, state: State) -> int:
     """How many rounds to look ahead: those between two fits, as far as there is room; 0 for not at all."""
     spec, every = environment.spec, policy.learn_every
-    if every is None or not (policy.native and environment.native):
+    native = policy.native and environment.native
+    if every is None or not native or not isinstance(policy.width, Auto | Dual):
         return 0
     contexts = jax.ShapeDtypeStruct((spec.num_arms, spec.dim), FLOAT)
     beliefs = jax.eval_shape(
