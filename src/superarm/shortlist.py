@@ -1,8 +1,11 @@
-"""The best of a large catalogue: scored block by block, and selected without sorting.
+"""The best of a large catalogue: scored piece by piece, and selected without sorting.
 
 Linear models score n items with d features in single precision, in one pass over the features: with the full
 width in about the time of a product of (n, d) by (d, d), with a diagonal one in less than two reads of them.
 Other models take the precision that they always have. No array of n d numbers is made beside the features.
+
+LinUCB with the full width first bounds the scores, in half that time (`pruned`), and scores what may be among
+the best. Of items in no order the first piece shows whether that is few; if not, all are scored.
 
 A catalogue is taken in pieces of a power of two, the last of which begins in the one before, so that those
 that grow compile nothing anew.
@@ -10,7 +13,7 @@ that grow compile nothing anew.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -26,14 +29,21 @@ from superarm.explorers.thompson import Thompson
 from superarm.explorers.ucb import UCB
 from superarm.models.linear import Gaussian, Linear
 from superarm.precision import FLOAT, double
+from superarm.pruned import Bounds, bounds_of, prunes, upper
 from superarm.rounds import Keys, round_keys
 from superarm.serial import serial
 from superarm.types import Array, State
 from superarm.widths.diagonal import DiagonalFactor
+from superarm.widths.full import Full
 
 PIECE = 2**17  # items in a call: what it takes to begin one is lost in them
-BLOCK = 512  # items: scores and a product of them stay in the cache
+NUMBERS = 2**23  # features in a call, 32 MB: what XLA may keep of them stays small
+BLOCK = 512  # items that are scored at once: they stay in the cache
+FEW = 2**12  # items in a call for those that bounds leave
+SHARE = 8  # bounds that leave more than 1 / 8 of the items save nothing: to pick rows takes time too
+SAMPLE = 2**10  # items by which the bounds are chosen
 NDArray = np.ndarray[Any, Any]
+Piece = tuple[int, int, int]  # where it begins, its length, and how many of its first items do not count
 
 
 def one_by_one(policy: Policy) -> bool:
@@ -58,12 +68,47 @@ def best_of(
         features: an array of NumPy or JAX.
         size: how many.
     """
-    ready = _ready(policy, state, keys, np.int64(number))
+    ready = (*_ready(policy, state, keys, np.int64(number)), np.int64(count))
+    if not _on_host(features):
+        return _best_rows(ready, features, _pieces(features), size)
+    view = np.asarray(features)  # a slice of it is no copy
+    several = len(view) > PIECE and view.dtype == np.float32
+    rows = _contenders(ready, view, size) if several and prunes(policy, view.shape[1], size) else None
+    if rows is None:
+        return _best_rows(ready, view, _pieces(view), size)
+    spare = -len(rows) % FEW  # copies of the first row fill the first call, and do not count
+    rows = np.pad(rows, (spare, 0))
+    pieces = [(first, FEW, 0 if first else spare) for first in range(0, len(rows), FEW)]
+    return rows[_best_rows(ready, view[rows], pieces, size)]
+
+
+def _on_host(features: Any) -> bool:
+    return isinstance(features, np.ndarray) or all(one.platform == "cpu" for one in features.devices())
+
+
+def _pieces(features: Any) -> Iterator[Piece]:
+    """All of them alike, of a power of two; the last begins in the one before."""
+    num_items, dim = features.shape
+    length = min(PIECE, _floored(num_items), _floored(max(1, NUMBERS // dim)))
+    for start in range(0, num_items, length):
+        first = min(start, num_items - length)
+        yield first, length, start - first
+
+
+def _floored(number: int) -> int:
+    return 1 << (number.bit_length() - 1)
+
+
+def _padded(size: int) -> int:
+    return 1 << (size - 1).bit_length()
+
+
+def _best_rows(ready: Any, view: Any, pieces: Iterable[Piece], size: int) -> NDArray:
+    """(size,) rows of the highest scores, each computed."""
     score = _program()
-    view = np.asarray(features) if _on_host(features) else features  # a slice of it is no copy
     found = [
-        (first, score(*ready, np.int64(count), view[first : first + length], np.int64(skip), size=most))
-        for first, length, skip, most in _pieces(len(features), size)
+        (first, score(*ready, view[first : first + length], np.int64(skip), size=min(length, _padded(size))))
+        for first, length, skip in pieces
     ]
     if not all(sound for _, (_, _, sound) in found):
         raise ValueError("shortlist: contexts must be finite and not too large, got some without a score")
@@ -72,17 +117,27 @@ def best_of(
     return rows[np.argsort(-scores, kind="stable")[:size]]
 
 
-def _on_host(features: Any) -> bool:
-    return isinstance(features, np.ndarray) or all(one.platform == "cpu" for one in features.devices())
+def _contenders(ready: Any, view: NDArray, size: int) -> NDArray | None:
+    """Rows, in their order, that may be among the best; None where these are many, or some have no bound."""
+    bound, bounds = _bounding(), bounds_of(ready[1], view[:: max(1, len(view) // SAMPLE)][:SAMPLE])
+    uppers, scores = np.empty(len(view), np.float32), []
+    for first, length, skip in _pieces(view):
+        piece = view[first : first + length]
+        new, some, sound = bound(*ready, bounds, piece, np.int64(skip), size=min(length, _padded(size)))
+        uppers[first + skip : first + length] = np.asarray(new)[skip:]
+        scores.append(np.asarray(some))
+        if not sound:
+            return None
+        share = -(-size * length // len(view))  # of the best, in a piece of items in no order
+        if first == 0 and len(_reaching(uppers[:length], scores[0], share)) > length // SHARE:
+            return None
+    rows = _reaching(uppers, np.concatenate(scores), size)
+    return rows if len(rows) <= len(view) // SHARE else None
 
 
-def _pieces(num_items: int, size: int) -> Iterator[tuple[int, int, int, int]]:
-    """Where each begins, its length, how many of its items another has, and how many of its best to find."""
-    length = min(PIECE, 1 << (num_items.bit_length() - 1))
-    most = min(length, 1 << (size - 1).bit_length())
-    for start in range(0, num_items, length):
-        first = min(start, num_items - length)
-        yield first, length, start - first, most
+def _reaching(uppers: NDArray, scores: NDArray, size: int) -> NDArray:
+    """Rows whose bounds reach the size-th of scores."""
+    return np.flatnonzero(uppers >= np.partition(scores, -size)[-size])
 
 
 @jax.jit
@@ -104,19 +159,56 @@ def _program() -> Any:
     return jax.jit(_best, static_argnames=("size",), compiler_options=serial())
 
 
+@cache
+def _bounding() -> Any:
+    """`_bounded`, compiled likewise."""
+    return jax.jit(_bounded, static_argnames=("size",), compiler_options=serial())
+
+
 def _best(
     policy: Policy, state: State, key: Array, count: Array, features: Array, skip: Array, *, size: int
 ) -> tuple[Array, Array, Array]:
     """The `size` best scores of a piece but for the first `skip`, where they are, and if all are finite."""
+    scores, sound = _scored(
+        lambda rows: _score(policy, state, key, count, rows), features, skip, _block(policy, features)
+    )
+    return *jax.lax.top_k(scores, size), sound
+
+
+def _bounded(
+    policy: Policy,
+    state: State,
+    key: Array,
+    count: Array,
+    bounds: Bounds,
+    features: Array,
+    skip: Array,
+    *,
+    size: int,
+) -> tuple[Array, Array, Array]:
+    """Bounds of a piece but for the first `skip`, scores of the `size` highest, and if all are finite."""
+    uppers, sound = _scored(
+        lambda rows: upper(policy, state, bounds, key, count, rows), features, skip, _block(policy, features)
+    )
+    highest, places = jax.lax.top_k(uppers, size)
+    scores = _score(policy, state, key, count, features[places])
+    return uppers, jnp.where(highest > -jnp.inf, scores, -jnp.inf), sound
+
+
+def _score(policy: Policy, state: State, key: Array, count: Array, rows: Array) -> Array:
+    """(n,) scores of rows (n, d)."""
     precision = jnp.float32 if isinstance(policy.model, Linear) else FLOAT
-    block = min(BLOCK, features.shape[0])
+    beliefs = policy.model.beliefs(state, rows.astype(precision), policy.width)
+    beliefs = _Block(beliefs) if isinstance(beliefs, Gaussian) else beliefs
+    return policy.explorer.scores(key, beliefs, count).astype(jnp.float32)
+
+
+def _scored(score: Callable[[Array], Array], features: Array, skip: Array, block: int) -> tuple[Array, Array]:
+    """(n,) scores of features, block by block, -inf for the first `skip`; and whether all are finite."""
 
     def scored(index: Array, found: tuple[Array, Array]) -> tuple[Array, Array]:
         scores, sound = found
-        rows = jax.lax.dynamic_slice_in_dim(features, index * block, block).astype(precision)
-        beliefs = policy.model.beliefs(state, rows, policy.width)
-        beliefs = _Block(beliefs) if isinstance(beliefs, Gaussian) else beliefs
-        new = policy.explorer.scores(key, beliefs, count).astype(jnp.float32)
+        new = score(jax.lax.dynamic_slice_in_dim(features, index * block, block))
         scores = jax.lax.dynamic_update_slice_in_dim(scores, new, index * block, 0)
         return scores, sound & jnp.all(jnp.isfinite(new))
 
@@ -124,8 +216,16 @@ def _best(
     scores, sound = jax.lax.fori_loop(
         skip // block, features.shape[0] // block, scored, (blank, jnp.asarray(True))
     )
-    scores = jnp.where(jnp.arange(features.shape[0]) >= skip, scores, -jnp.inf)
-    return *jax.lax.top_k(scores, size), sound
+    return jnp.where(jnp.arange(features.shape[0]) >= skip, scores, -jnp.inf), sound
+
+
+def _block(policy: Policy, features: Array) -> int:
+    """How many items are scored at once, a power of two."""
+    products = isinstance(policy.model, Linear) and isinstance(policy.width, Full)
+    # All by a product with a matrix: XLA would copy a block out of the piece first, and is slow at few rows.
+    # Not where it would copy all of them to single precision.
+    whole = products and features.dtype == jnp.float32
+    return features.shape[0] if whole else min(features.shape[0], BLOCK)
 
 
 @dataclass(frozen=True)
