@@ -11,7 +11,7 @@ import superarm
 from superarm import Agent, pruned, shortlist
 from superarm.models.linear import LinearRecord
 from superarm.types import State
-from superarm.widths import Constant
+from superarm.widths import Constant, Logarithmic
 from superarm.widths.full import FullFactor
 
 DIM, PIECE = 32, 256
@@ -205,6 +205,18 @@ def test_what_has_a_score_and_no_bound_is_scored(kept):
     catalogue[700] *= 1e20
     assert agent.shortlist(catalogue, 3)[0] == 700
     assert kept == [None]
+
+
+def test_a_radius_that_grows_is_not_bounded(kept):
+    """Its schedule is in double precision, which the bounds are not."""
+    agent = taught("round", 20, superarm.lin_ucb(radius=Logarithmic(scale=0.5), noise=0.5))
+    catalogue = drawn("round", 1000, np.random.default_rng(1)).astype(np.float32)
+    with jax.numpy_dtype_promotion("standard"):
+        rows = agent.shortlist(catalogue, 20)
+    with jax.enable_x64(True):
+        radius = agent.policy.explorer.radius.at(jnp.asarray(20), agent._book.core.state.record.factor.logdet)
+    check(rows, scores(agent, catalogue, radius=float(radius)))
+    assert kept == []
 
 
 def test_a_radius_below_zero_has_no_bound(kept):

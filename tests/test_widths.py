@@ -270,7 +270,7 @@ def test_the_tile_of_the_library_is_crossed_too(monkeypatch):
     rows, queries = matrix_rows(rng, 10, 30), matrix_rows(rng, QUERIES)
     seen = np.ones((10, 30), bool)
     factor, _, norms, _ = stream(Dual(), 1.0, rows, seen, np.zeros((10, 30)), queries, capacity=300)
-    assert factor.tiles.shape == (3, tile, tile)
+    assert factor.upper.shape == (3, tile, tile)
     expected = [widths_of(matrix, queries)[0] for matrix in information(rows, seen, 1.0)]
     np.testing.assert_allclose(norms, np.stack(expected), rtol=1e-8)
 
@@ -309,8 +309,8 @@ def test_float32_is_within_a_thousandth(seed, log_ridge):
     history = history_of(np.random.default_rng(seed), layer_rows)
     single = stream(Dual("float32"), scale, *history)
     double = stream(Dual(), scale, *history)
-    assert single[0].tiles.dtype == np.float32
-    assert single[0].tiles.nbytes * 2 == double[0].tiles.nbytes
+    assert single[0].upper.dtype == np.float32
+    assert single[0].upper.nbytes * 2 == double[0].upper.nbytes
     np.testing.assert_allclose(single[2], double[2], rtol=1e-3)
     np.testing.assert_allclose(single[0].logdet, double[0].logdet, rtol=1e-3)
 

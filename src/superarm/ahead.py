@@ -18,6 +18,7 @@ from superarm.widths.auto import Auto
 from superarm.widths.dual import Dual, DualAhead, DualWhitened
 
 ROWS = 256  # solved for at once, at most: more are not faster
+LEAST = 4  # rounds: with fewer, what a chunk takes to begin is more than is saved
 
 
 def rounds_ahead(policy: Policy, environment: Environment, state: State) -> int:
@@ -33,7 +34,7 @@ def rounds_ahead(policy: Policy, environment: Environment, state: State) -> int:
     if not isinstance(getattr(beliefs, "whitened", None), DualWhitened):
         return 0
     ahead = min(every, ROWS // spec.num_arms)
-    return ahead if ahead > 1 else 0
+    return ahead if ahead >= LEAST else 0
 
 
 class Foresight:
@@ -50,9 +51,14 @@ class Foresight:
         contexts = jax.vmap(offered)(keys, counts)
         rows = contexts.reshape(-1, contexts.shape[-1]).astype(FLOAT)
         beliefs: Any = policy.model.beliefs(state, rows, policy.width)
-        self._solved = beliefs.whitened.solved.reshape(*contexts.shape[:2], -1)
-        self._since = beliefs.whitened.count
+        self._ahead = DualAhead(beliefs.whitened.rows, beliefs.whitened.solved, beliefs.whitened.count)
+        self._arms = contexts.shape[1]
 
     def width(self, index: Array) -> DualAhead:
         """The width of round `index`."""
-        return DualAhead(self._solved[index], self._since)
+
+        def own(leaf: Array) -> Array:
+            return jax.lax.dynamic_slice_in_dim(leaf, index * self._arms, self._arms)
+
+        rows, solved = jax.tree.map(own, (self._ahead.rows, self._ahead.solved))
+        return DualAhead(rows, solved, self._ahead.since)

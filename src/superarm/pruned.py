@@ -29,6 +29,7 @@ from superarm.models.linear import Linear
 from superarm.precision import FLOAT
 from superarm.types import Array, State, pytree
 from superarm.widths.full import Full
+from superarm.widths.radius import Constant
 
 LEAST = 32  # features: with fewer, bounds take nearly as long as scores
 MOST = 1024  # items of a list: to find as many by their bounds takes longer than is saved
@@ -52,8 +53,9 @@ class Bounds:
 
 
 def prunes(policy: Policy, dim: int, size: int) -> bool:
-    """Whether the policy's scores are a mean and a multiple of the full width, and bounding them may pay."""
-    plain = isinstance(policy.explorer, UCB) and policy.explorer.link is None
+    """Whether scores are a mean and a constant multiple of the full width, and bounding them may pay."""
+    explorer: Any = policy.explorer
+    plain = isinstance(explorer, UCB) and explorer.link is None and isinstance(explorer.radius, Constant)
     full = isinstance(policy.model, Linear) and isinstance(policy.width, Full)
     return plain and full and dim >= LEAST and size <= MOST
 

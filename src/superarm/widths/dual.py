@@ -30,7 +30,7 @@ class DualFactor:
 
     Attributes:
         rows: the capacity of rows, those after `count` unused.
-        tiles: (b (b + 1) / 2, TILE, TILE) the upper triangle U, tile (j, i) at i (i + 1) / 2 + j; its unused
+        upper: (b (b + 1) / 2, TILE, TILE) the upper triangle U, tile (j, i) at i (i + 1) / 2 + j; its unused
             part is the identity.
         count: () rows in use.
         dropped: () rows that came when the capacity was used up; widths stay those of the rows kept, which
@@ -40,7 +40,7 @@ class DualFactor:
     """
 
     rows: Rows
-    tiles: Array
+    upper: Array
     count: Array
     dropped: Array
     scale: Array
@@ -104,7 +104,7 @@ class Dual:
         zero = jnp.zeros((), jnp.int64)
         return DualFactor(
             rows=rows,
-            tiles=tiles.at[diagonal].set(jnp.eye(TILE, dtype=dtype)[None]),
+            upper=tiles.at[diagonal].set(jnp.eye(TILE, dtype=dtype)[None]),
             count=zero,
             dropped=zero,
             scale=jnp.asarray(scale, dtype),
@@ -124,7 +124,7 @@ class Dual:
 
         Where the same rows were solved for before, when `since` rows were in use, only what came after is.
         """
-        dtype = factor.tiles.dtype
+        dtype = factor.upper.dtype
         new = cast(rows, dtype)
 
         def solve_block(block: Array, solved: Array) -> Array:
@@ -137,10 +137,10 @@ class Dual:
 
             def subtract(row: Array, rest: Array) -> Array:
                 part = jax.lax.dynamic_slice_in_dim(solved, row * TILE, TILE, axis=1)
-                return rest - part @ factor.tiles[first + row]
+                return rest - part @ factor.upper[first + row]
 
             rest = jax.lax.fori_loop(0, block, subtract, jnp.where(used[None], kernel, 0.0))
-            corner = factor.tiles[first + block]
+            corner = factor.upper[first + block]
             done = jax.lax.linalg.triangular_solve(corner, rest, left_side=False, lower=False)
             return jax.lax.dynamic_update_slice_in_dim(solved, done, block * TILE, axis=1)
 
@@ -170,7 +170,7 @@ class Dual:
             line = whitened.solved[index].at[place].set(triangle[index], mode="drop")
             return _write_column(tiles, line.reshape(-1, TILE, 1), place[index], room[index])
 
-        tiles = jax.lax.fori_loop(0, count, write, factor.tiles)
+        tiles = jax.lax.fori_loop(0, count, write, factor.upper)
         rows = jax.tree.map(
             lambda kept, new: kept.at[place].set(new.astype(kept.dtype), mode="drop"),
             factor.rows,
@@ -179,7 +179,7 @@ class Dual:
         gain = 2.0 * jnp.sum(jnp.log(jnp.diagonal(triangle)))
         return DualFactor(
             rows=rows,
-            tiles=tiles,
+            upper=tiles,
             count=factor.count + jnp.sum(room),
             dropped=factor.dropped + jnp.sum(keep & ~room),
             scale=factor.scale,
@@ -193,16 +193,19 @@ class DualAhead:
     """A dual width that has solved for rows before they are asked for, many at once, which is faster.
 
     Attributes:
-        solved: (n, t) of the rows that will be asked for.
+        rows: those that will be asked for; computed anew, few at a time, they may round otherwise, and what
+            is solved is these rows'.
+        solved: (n, t) of them.
         since: () rows in use at that time; later ones are taken into account when asked.
     """
 
+    rows: Rows
     solved: Array
     since: Array
 
     def whiten(self, factor: DualFactor, rows: Rows) -> DualWhitened:
         """Solve for what came since."""
-        return Dual().whiten(factor, rows, self.solved, self.since)
+        return Dual().whiten(factor, self.rows, self.solved, self.since)
 
 
 def room(capacity: int) -> int:
