@@ -44,7 +44,7 @@ HEAD = """# Benchmarks
 
 `make bench` measures, prints and rewrites this page. One thread on every side. Read the ratios: absolute
 times depend on the machine and on what else it does. Sections may be of different commits and days; the last
-line of each says its own.
+line of each says its own. Before commit 149bf6c large products could take a second thread of XLA's.
 
 """
 

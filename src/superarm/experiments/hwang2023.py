@@ -49,14 +49,12 @@ class TopK:
         score: h.
         dim: d.
         rounds: T.
-        seeds: repetitions of the authors' settings at paper scale.
         written: repetitions of Algorithm 2 as written, at paper scale.
     """
 
     score: str
     dim: int
     rounds: int
-    seeds: int = SEEDS
     written: int = 2
 
     def __call__(self, scale: str) -> Plan:
@@ -65,28 +63,19 @@ class TopK:
             world = {"score": self.score, "dim": 6, "width": 16}
             words = "6 features, 16 units, 40 rounds, two policies"
             few = {"authors": ("CN-TS", "CombLinUCB")}
-            return Plan(self._settings(world, 2, 2, 2, few), 40, 2, 10, reduced=words)
+            return Plan(self._settings(world, 2, 2, few), 40, 2, 10, reduced=words)
         world = {"score": self.score, "dim": self.dim, "width": 100}
         if scale == "quick":
             words = f"100 of {self.rounds} rounds, 2 repetitions instead of {SEEDS}"
-            return Plan(self._settings(world, 2, 2, 2), 100, 2, 10, reduced=words)
-        words = f"at least {self.seeds} repetitions instead of {SEEDS}" if self.seeds < SEEDS else ""
-        if self.written:
-            words += f"{'; ' if words else ''}{self.written} repetitions of the setting 'written'"
-        return Plan(
-            self._settings(world, self.seeds, self.written, self.seeds),
-            self.rounds,
-            self.seeds,
-            10,
-            reduced=words,
-        )
+            return Plan(self._settings(world, 2, 2), 100, 2, 10, reduced=words)
+        words = f"{self.written} repetitions of the setting 'written'" if self.written else ""
+        return Plan(self._settings(world, SEEDS, self.written), self.rounds, SEEDS, 10, reduced=words)
 
     def _settings(
         self,
         world: Mapping[str, Any],
         seeds: int,
         written: int,
-        tuned: int,
         labels: Mapping[str, tuple[str, ...]] = LABELS,
     ) -> tuple[Setting, ...]:
         return tuple(
@@ -95,7 +84,7 @@ class TopK:
                 environment=partial(_world, world["score"], world["dim"]),
                 policies={label: partial(_policy, label, name, world["width"]) for label in members},
                 parameters={**world, "arms": 20, "chosen": 4, "noise": 0.01, "draws": name},
-                seeds={"written": written, "tuned": tuned}.get(name, seeds),
+                seeds=written if name == "written" else seeds,
             )
             for name, members in labels.items()
             if name != "written" or written
