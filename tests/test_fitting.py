@@ -103,6 +103,16 @@ def test_descent_is_the_transcription_s(reduction, anchored, block, monkeypatch)
     assert int(found.steps) == 6
 
 
+@pytest.mark.parametrize("block", [1, 2])
+def test_wide_blocks_and_small_ones_are_the_transcription_s(block):
+    """Nine rows: one wide block of 8 and a small one of 2 after it; or two of 4, and one of 1."""
+    history = history_of()
+    found = fit(model_of(penalty=0.3, block=block), history)
+    expected = descend(Net("standard"), START, FIRST, *kept(history), RATE, 6, 0.3, False)
+    np.testing.assert_allclose(flatten(found.params), flatten(expected), rtol=1e-10)
+    np.testing.assert_allclose(found.objective, objective(expected, FIRST, *kept(history), 0.3), rtol=1e-10)
+
+
 def test_the_ntk_parametrization_steps_by_the_rate_over_m_with_penalty_m_lambda():
     network = superarm.perceptron(width=WIDTH, parametrization="ntk", precision="float64")
     start, first = weights_of(3, doubled=True), weights_of(4, doubled=True)
@@ -289,6 +299,23 @@ def test_losses_and_their_slopes_also_of_extreme_scores(name, dtype):
     far = {"rtol": 0.1, "atol": 1e-6}  # in float32 a loss of 5e5 has two digits to tell the slope from
     np.testing.assert_allclose(slope[:18], derivative(*exact)[:18], **close)
     np.testing.assert_allclose(slope[18:], derivative(*exact)[18:], **(close if dtype == np.float64 else far))
+
+
+@pytest.mark.parametrize(
+    ("name", "tail"),
+    [
+        ("logistic", lambda s: scipy.special.expit(-s)),
+        ("exponential", lambda s: laplace_hazard(s)),
+        ("probit", lambda s: np.exp(scipy.stats.norm.logpdf(s))),
+    ],
+)
+def test_slopes_keep_their_digits_where_a_score_is_sure_of_its_feedback(name, tail):
+    """They are tiny, and Adam steps by them all the same."""
+    sure = np.array([8.0, 10.0, 12.0], np.float32)
+    scores, feedback = np.concatenate([sure, -sure]), np.repeat([1.0, 0.0], 3).astype(np.float32)
+    _, slope = loss_and_slope(name, scores, feedback)
+    expected = tail(sure.astype(np.float64))
+    np.testing.assert_allclose(slope, np.concatenate([-expected, expected]), rtol=1e-4)
 
 
 def test_poisson_loss_is_the_likelihood_of_a_count():

@@ -20,8 +20,12 @@ def squared(score: Array, feedback: Array) -> Array:
 
 
 def logistic(score: Array, feedback: Array) -> Array:
-    """log(1 + e^score) - feedback score: Bernoulli feedback with mean 1 / (1 + e^-score)."""
-    return jax.nn.softplus(score) - feedback * score
+    """log(1 + e^score) - feedback score: Bernoulli feedback with mean 1 / (1 + e^-score).
+
+    In two parts, so that slopes keep their digits where the score is sure of the feedback. In one, they would
+    be 1 less what is all but 1, and Adam, to which all slopes are alike, would step by the rounding.
+    """
+    return (1.0 - feedback) * jax.nn.softplus(score) + feedback * jax.nn.softplus(-score)
 
 
 def poisson(score: Array, feedback: Array) -> Array:
