@@ -305,7 +305,7 @@ def test_losses_and_their_slopes_also_of_extreme_scores(name, dtype):
     ("name", "tail"),
     [
         ("logistic", lambda s: scipy.special.expit(-s)),
-        ("exponential", lambda s: laplace_hazard(s)),
+        ("exponential", laplace_hazard),
         ("probit", lambda s: np.exp(scipy.stats.norm.logpdf(s))),
     ],
 )
