@@ -478,9 +478,10 @@ def test_alpha_regret_scales_the_optimum_alone():
     assert scaled.oracle is plain.oracle
 
 
-def test_a_greedy_policy_is_judged_by_what_its_oracle_promises():
+@pytest.mark.parametrize("build", [superarm.comb_lin_ts, lambda oracle: neural(oracle)[0]])
+def test_a_greedy_policy_is_judged_by_what_its_oracle_promises(build):
     exact = nonlinear_scores(oracles.knapsack(SIZES, 6.0), dim=3, num_arms=6)
-    policy, judged = superarm.comb_lin_ts(GREEDY, noise=0.3), alpha_regret(exact, GREEDY.factor)
+    policy, judged = build(GREEDY), alpha_regret(exact, GREEDY.factor)
     table = superarm.simulate(policy, judged, rounds=40, seeds=1, workers=0).table
     assert np.all(table["best"] > 0.0)
     assert np.any(table["regret"] < 0.0)  # more than it promises
@@ -533,6 +534,19 @@ def uniform(oracle):
     return superarm.comb_lin_ucb(oracle, noise=0.5), superarm.uniform(oracle)
 
 
+def neural(oracle):
+    """CN-TS, and chance."""
+    model = superarm.neural(
+        superarm.perceptron(width=16),
+        optimizer="adam",
+        learning_rate=0.01,
+        steps=30,
+        reduction="mean",
+        learn_every=10,
+    )
+    return superarm.cn_ts(oracle, model, scale=0.05, width="diagonal"), superarm.uniform(oracle)
+
+
 WORLDS = {
     "scores": (nonlinear_scores(PAIR, score="linear", dim=6, num_arms=10, noise=0.1), linear),
     "document": (clicks(PAIR, attraction="linear", dim=6, num_arms=10), uniform),
@@ -543,13 +557,17 @@ WORLDS = {
         by_item,
     ),
     "assortments": (assortment_choices(np.linspace(1.0, 2.0, 10), 3), linear),
+    "document, by a network": (clicks(PAIR, dim=6, num_arms=10), neural),
+    "position, by a network": (clicks(PAIR, feedback="position", dim=6, num_arms=10), neural),
+    "cascade, by a network": (clicks(PAIR, feedback="cascade", dim=6, num_arms=10), neural),
+    "assortments, by a network": (assortment_choices(np.linspace(1.0, 2.0, 10), 3), neural),
 }
 
 
 @pytest.mark.parametrize(
     "name",
     [
-        pytest.param(name, marks=[pytest.mark.full] if name in ("document", "position") else [])
+        pytest.param(name, marks=[pytest.mark.full] if name.startswith(("document", "position")) else [])
         for name in WORLDS
     ],
 )
@@ -561,6 +579,24 @@ def test_learning_beats_chance_and_regret_is_never_negative(name):
     assert table["regret"].min() >= -1e-9
     regret = table.groupby("policy")["regret"].sum()
     assert regret["learner"] < 0.6 * regret["chance"]
+
+
+@in_double
+def test_an_offset_changes_assortments_but_no_sum_of_a_fixed_size():
+    """e_t of CN-UCB is the same for every arm: with it all are more attractive, and the dear ones suffice."""
+    contexts = on_sphere(10, 3)
+    model = superarm.neural(superarm.perceptron(width=8), learn_every=10, memory="window", memory_size=20)
+    chosen = {}
+    for name, oracle in (("sum", PAIR), ("revenue", oracles.assortment(np.linspace(1.0, 2.0, 10), 4))):
+        for offset in (0.0, 3.0):
+            policy = superarm.cn_ucb(oracle, model, offset=offset, width="diagonal")
+            state = policy.init(jax.random.key(0), superarm.Spec(dim=3, num_arms=10, capacity=100))
+            found = policy.select(state, jax.random.key(1), contexts, 0)
+            chosen[name, offset] = sorted(np.asarray(found.items)[np.asarray(found.mask)].tolist())
+    assert chosen["sum", 0.0] == chosen["sum", 3.0]
+    assert len(chosen["revenue", 0.0]) == 4
+    assert chosen["revenue", 3.0] != chosen["revenue", 0.0]
+    assert np.mean(chosen["revenue", 3.0]) > np.mean(chosen["revenue", 0.0])  # arms are sorted by revenue
 
 
 # --- errors ---

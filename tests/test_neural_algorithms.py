@@ -182,12 +182,12 @@ def test_cn_ucb_of_the_figures():
     agree(policy, met, reference.cn_ucb(started(policy, 200)[1], *met.told, SIZE, **hyper))
 
 
-@pytest.mark.parametrize(("draws", "squared"), [(10, False), (1, True)])
-def test_cn_ts(draws, squared):
+@pytest.mark.parametrize(("draws", "squared", "width"), [(10, False, "full"), (1, True, "dual")])
+def test_cn_ts(draws, squared, width):
     model, hyper = figures(nu=1.3, offset=0.2, variance_as_deviation=squared)
     met, policy = (
         world(200),
-        superarm.cn_ts(ORACLE, model, scale=1.3, offset=0.2, draws=draws, squared=squared),
+        superarm.cn_ts(ORACLE, model, scale=1.3, offset=0.2, draws=draws, squared=squared, width=width),
     )
     drawn = normals_of(200, draws)
     agree(policy, met, reference.cn_ts(started(policy, 200)[1], *met.told, SIZE, drawn, **hyper))
@@ -390,6 +390,48 @@ def test_cn_ucb_with_doubling():
         **GROWING,
     )
     assert len(policy.epochs(200)) == 3
+    agree_in_run(policy, run)
+
+
+@pytest.mark.full
+def test_cn_ucb_with_doubling_and_lemma_1():
+    """Algorithm 3's gamma counts all rounds, also those before the epoch, and its Z is the replayed one."""
+    known = {
+        "norm_bound": 1.5,
+        "noise": 0.1,
+        "delta": 0.05,
+        "depth": 2,
+        "size": SIZE,
+        "rate": 0.003,
+        "steps": 4,
+    }
+    bounds = {"rho": 0.1, "delta": 0.05, "B": 1.5, "C1": 0.0, "G1": 1e-5, "G2": 0.0, "G3": 0.0}
+
+    def radius(epoch):
+        return superarm.lemma1_radius(
+            **known, ridge=of_epoch(epoch)["ridge"], width=units(epoch), c_gamma1=1e-5
+        )
+
+    def model(epoch):
+        return superarm.neural(
+            net(units(epoch), parametrization="ntk"),
+            **of_epoch(epoch),
+            learning_rate=0.003,
+            steps=4,
+            restart=True,
+        )
+
+    def schedule(epoch):
+        own = {"K": SIZE, "L": 2, "m": units(epoch), "ridge": of_epoch(epoch)["ridge"]}
+        fitting = {"eta": 0.003 / units(epoch), "steps": 4}
+        gamma = functools.partial(reference.lemma1_gamma, **own, **fitting, **bounds)
+        return {**of_epoch(epoch), **fitting, "gamma": gamma}
+
+    policy = cn_ucb_doubling(ORACLE, model, period=PERIOD, radius=radius, width="full")
+    contexts, noise, _ = (column[:160] for column in met_in_run())
+    run = reference.cn_ucb_doubling(
+        first_weights(policy), PERIOD, contexts, noise, expected, SIZE, schedule=schedule
+    )
     agree_in_run(policy, run)
 
 

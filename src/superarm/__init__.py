@@ -76,7 +76,14 @@ from superarm.spread import learn_members
 from superarm.store.keeper import Store
 from superarm.tune import tune
 from superarm.types import Choice, Decision, Event, Spec, State
-from superarm.widths import bernstein, lemma1_radius, lemma7_radius, optimistic_draws, tail_bound
+from superarm.widths import (
+    bernstein,
+    lemma1_radius,
+    lemma7_radius,
+    optimistic_draws,
+    shallow_radius,
+    tail_bound,
+)
 
 if _typing.TYPE_CHECKING:
     from superarm import evaluate
@@ -167,6 +174,7 @@ __all__ = [
     "perceptron",
     "policy",
     "rewards",
+    "shallow_radius",
     "simulate",
     "tail_bound",
     "top_k",

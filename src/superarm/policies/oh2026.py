@@ -160,7 +160,7 @@ def nvldb_theory(
     Args:
         rule: "ucb" or "ts".
         strategy: "asymmetric", "optimistic" or "candidate".
-        radius: a_t, a constant or a schedule.
+        radius: a_t, a constant or a schedule, such as Theorem 1's: `superarm.shallow_radius`.
         self_duels: allow an arm to meet itself.
         settings: of `shallow_model`.
 

@@ -17,6 +17,7 @@ from superarm.widths.full import Full
 from superarm.widths.gram import Gram
 from superarm.widths.lemma1 import Lemma1, cn_ts_offset, cn_ts_scale, lemma1_radius, optimistic_draws
 from superarm.widths.radius import Constant, Logarithmic, Radius, lemma7_radius
+from superarm.widths.shallow import ShallowRadius, shallow_radius
 from superarm.widths.sketched import Sketched
 
 __all__ = [
@@ -34,6 +35,7 @@ __all__ = [
     "Lemma1",
     "Logarithmic",
     "Radius",
+    "ShallowRadius",
     "Sketched",
     "bernstein",
     "cn_ts_offset",
@@ -42,5 +44,6 @@ __all__ = [
     "lemma1_radius",
     "lemma7_radius",
     "optimistic_draws",
+    "shallow_radius",
     "tail_bound",
 ]
