@@ -75,22 +75,24 @@ def _invented() -> Any:
     return classification(features, (features[:, 0] * features[:, 1] > 0.0).astype(int))
 
 
-def _policy(label: str, more: dict[str, Any], world: Any) -> Any:
+def _policy(label: str, likelihood: dict[str, Any], more: dict[str, Any], world: Any) -> Any:
     score, options = METHODS[label]
-    if score == "logistic" and world.spec.dim > 100:
-        options = LARGE_GLM
+    if score == "logistic":
+        options = likelihood
     return policy_of(label, score, world, **{**options, **more})
 
 
 def _setting(name: str, world: Callable[[], Any], labels: tuple[str, ...], **more: Any) -> Setting:
     numbers = {label: TUNED[METHODS[label][0]].get(label) for label in labels if explored_by(label)}
+    glm = LARGE_GLM if name == "covertype" else GLM
     return Setting(
         name=name,
         environment=world,
         policies={
-            label: partial(_policy, label, {} if METHODS[label][0] == "linear" else more) for label in labels
+            label: partial(_policy, label, glm, {} if METHODS[label][0] == "linear" else more)
+            for label in labels
         },
-        parameters={"data": name, "pool": POOL, "exploration": numbers, "glm": GLM, "network": NET, **more},
+        parameters={"data": name, "pool": POOL, "exploration": numbers, "glm": glm, "network": NET, **more},
     )
 
 
