@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.stats
 
 from superarm.experiments import SCALES, rules, runner
 from superarm.experiments.claims import Claim, Finding, MissingRuns, judge, number
@@ -275,6 +276,21 @@ def test_below_is_paired_by_seed(values, answer):
     regrets = {("a", "p"): one_round(values), ("a", "q"): one_round([2.0, 3.1, 3.9, 5.2])}
     found = verdict(rules.below("p < q", total("a", "p"), total("a", "q")), runs_of(regrets))
     assert found.verdict == answer
+
+
+@pytest.mark.parametrize("factor", [1.0, 0.5])
+def test_the_interval_that_is_printed_is_the_one_that_decides(factor):
+    """Differences that vary with the other's mean: by the delta method it would be another."""
+    other = np.array([10.0, 20.0, 60.0, 90.0])
+    own = factor * other + np.array([-1.0, -2.0, -8.0, -1.0])
+    regrets = {("a", "p"): one_round(own), ("a", "q"): one_round(other)}
+    found = verdict(rules.below("p < q", total("a", "p"), total("a", "q"), factor=factor), runs_of(regrets))
+    gap = scipy.stats.ttest_rel(own, factor * other).confidence_interval(0.95)
+    low, high = (factor + end / other.mean() for end in (gap.low, gap.high))
+    assert found.measured == pytest.approx(own.mean() / other.mean())
+    assert found.detail.startswith(f"95 % {low:.4g} to {high:.4g}")
+    assert found.verdict == "open"
+    assert high > factor
 
 
 def test_below_uses_the_seeds_that_both_have_and_a_factor():

@@ -69,13 +69,12 @@ def at_most(sentence: str, quantity: Quantity, limit: float) -> Claim:
 def below(sentence: str, lower: Quantity, higher: Quantity, *, factor: float = 1.0) -> Claim:
     """Claim that one mean is below `factor` times another, paired by seed.
 
-    The number measured is the ratio of the means.
+    The number measured is the ratio of the means, its interval that of the paired differences, as a share of
+    the other mean: what decides.
     """
 
     def rule(runs: Runs) -> Finding:
-        first, second = _paired(lower(runs), higher(runs))
-        gap = interval(first - factor * second)
-        ratio = ratio_interval(first, second)
+        gap, ratio = _compared(*_paired(lower(runs), higher(runs)), factor)
         return Finding(ratio.mean, _side(gap, 0.0), _words(ratio))
 
     return Claim(sentence, f"< {factor:g}", rule)
@@ -92,8 +91,7 @@ def chain(sentence: str, *groups: Mapping[str, Quantity]) -> Claim:
         links = []
         for lower, higher in pairwise(groups):
             for (low, first), (high, second) in product(lower.items(), higher.items()):
-                values = _paired(first(runs), second(runs))
-                gap, ratio = interval(values[0] - values[1]), ratio_interval(*values)
+                gap, ratio = _compared(*_paired(first(runs), second(runs)))
                 links.append((ratio.mean, _side(gap, 0.0), f"{low} against {high}, {_words(ratio)}"))
         answers = {answer for _, answer, _ in links}
         verdict: Answer = "fails" if "fails" in answers else "open" if "open" in answers else "holds"
@@ -192,6 +190,16 @@ def _settle(found: Interval, expected: float, slack: float) -> Finding:
     elif found.low >= expected - slack and found.high <= expected + slack:
         verdict = "holds"
     return Finding(found.mean, verdict, _words(found))
+
+
+def _compared(first: Vector, second: Vector, factor: float = 1.0) -> tuple[Interval, Interval]:
+    """The interval of first - factor * second, and the same as ratios to the second mean."""
+    gap = interval(first - factor * second)
+    mean = float(np.mean(second)) if len(second) else math.nan
+    if not mean > 0:
+        return gap, Interval(math.nan, -math.inf, math.inf, gap.count)
+    low, middle, high = (factor + one / mean for one in (gap.low, gap.mean, gap.high))
+    return gap, Interval(middle, low, high, gap.count)
 
 
 def _side(found: Interval, limit: float) -> Answer:
