@@ -275,6 +275,20 @@ def test_the_first_decisions_are_the_plan_which_the_record_keeps():
         np.testing.assert_array_equal(both[0].scores, both[1].scores)
 
 
+@pytest.mark.usefixtures("doubles")
+def test_the_plan_is_of_the_arms_on_offer():
+    """Without the first two arms, whose directions the others must then cover."""
+    policy, state = planned()
+    mask = np.arange(NUM_ARMS) >= 2
+    decision = jax.jit(policy.select)(state, jax.random.key(0), ARMS, 0, mask)
+    offered = reference.rounded(ROUNDS, g_optimal(ARMS[2:]).weights, ARMS[2:])
+    np.testing.assert_array_equal(decision.memo.counts, [0, 0, *offered])
+    assert (PLAN[:2] > 0).any()
+    assert int(decision.items[0]) == 2 + int(np.flatnonzero(offered)[0])
+    chances = policy.propensities(state, ARMS, 0, mask)
+    assert float(chances[decision.items[0]]) == 1.0
+
+
 @pytest.mark.full
 @pytest.mark.usefixtures("doubles")
 def test_late_feedback_changes_nothing_of_the_plan():

@@ -422,10 +422,10 @@ def taught(policy, rounds: int = 12):
 
 
 @pytest.mark.parametrize("parts", [1, 3])
-@pytest.mark.parametrize("name", ["glm_es", "neural_es"])
-def test_members_are_fitted_in_parts(name, parts):
+@pytest.mark.parametrize(("name", "warmup"), [("glm_es", 0), ("glm_es", 5), ("neural_es", 0)])
+def test_members_are_fitted_in_parts(name, warmup, parts):
     build = {"glm_es": {}, "neural_es": {"model": network(memory="all")}}
-    policy = getattr(superarm, name)(size=7, warmup=0, **build[name])
+    policy = getattr(superarm, name)(size=7, warmup=warmup, **build[name])
     state, key = taught(policy), jax.random.key(5)
     whole = policy.learn(state, key)
     found = superarm.learn_members(policy, state, key, parts=parts, workers=0)

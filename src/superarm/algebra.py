@@ -109,7 +109,7 @@ class Policy:
         contexts = jnp.asarray(contexts, FLOAT)
         mask = jnp.ones(contexts.shape[0], bool) if mask is None else jnp.asarray(mask, bool)
         key_explore, key_choose = jax.random.split(key)
-        beliefs = self.model.beliefs(state, contexts, self.width)
+        beliefs = self._beliefs(state, contexts, mask)
         scores = self.explorer.scores(key_explore, beliefs, jnp.asarray(count))
         choice = self.chooser.choose(key_choose, scores, mask)
         decision = decide(contexts, scores, mask, choice)
@@ -121,6 +121,11 @@ class Policy:
         """(n,) the explorer's scores: the part of `select` that is always compiled."""
         beliefs = self.model.beliefs(state, contexts, self.width)
         return self.explorer.scores(key, beliefs, count)
+
+    def _beliefs(self, state: State, contexts: Array, mask: Array) -> Any:
+        """What the model believes; a plan is told which arms are on offer."""
+        beliefs = self.model.beliefs(state, contexts, self.width)
+        return beliefs.offered(mask) if hasattr(beliefs, "offered") else beliefs
 
     @double
     def propensities(
@@ -146,7 +151,7 @@ class Policy:
             raise TypeError(f"{self.name}: {must}, got {type(self.chooser).__name__}")
         contexts = jnp.asarray(contexts, FLOAT)
         mask = jnp.ones(contexts.shape[0], bool) if mask is None else jnp.asarray(mask, bool)
-        beliefs = self.model.beliefs(state, contexts, self.width)
+        beliefs = self._beliefs(state, contexts, mask)
         chances, scores = options_of(self.name, self.explorer, beliefs, jnp.asarray(count))
         offered = jnp.where(mask[None], scores, -jnp.inf)
         # XLA sorts float64 to select from it, so that one arm is found by the maximum.

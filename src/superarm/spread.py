@@ -17,6 +17,7 @@ import numpy as np
 from superarm import checks, clusters
 from superarm.algebra import Policy
 from superarm.models.ensemble import Ensemble
+from superarm.models.planned import Planned
 from superarm.precision import double
 from superarm.types import Array, State
 from superarm.workers import OnRounds
@@ -66,6 +67,9 @@ def learn_members(
     """
     where = "learn_members"
     model = getattr(policy, "model", None)
+    if isinstance(model, Planned):  # its plan has no part in a fit
+        policy = replace(policy, model=model.model)
+        model, state = model.model, State(state.record.record, state.fit)
     if not isinstance(model, Ensemble):
         got = getattr(policy, "name", type(policy).__name__)
         raise TypeError(f"{where}: policy must have an ensemble for its model, got {got}")

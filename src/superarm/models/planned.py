@@ -46,6 +46,10 @@ class PlannedBeliefs:
     known: Array
     rounds: int = static()
 
+    def offered(self, mask: Array) -> PlannedBeliefs:
+        """The same with a plan of the arms on offer alone: a row of zeros has no place in a design."""
+        return replace(self, contexts=jnp.where(mask[:, None], self.contexts, 0.0))
+
     def plan(self) -> Array:
         """(n,) how often each arm is tried."""
         return jax.lax.cond(

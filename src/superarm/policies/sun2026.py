@@ -91,8 +91,9 @@ def glm_es(
 
     Args:
         oracle: solves the offline problem over expected rewards; None to choose one arm.
-        model: in place of Newton's: `neural(Coefficients(), loss="logistic", reduction="mean", ...)` takes
-            gradient steps, for instance. Ridge, link and `fitting` are then the model's own.
+        model: in place of Newton's: `neural(Coefficients(), loss="logistic", penalty=1.0, reduction="mean",
+            ...)` takes gradient steps, for instance. Ridge, link and `fitting` are then the model's own;
+            lambda is its `penalty`.
         size: m.
         perturbation: sigma_R, standard deviation.
         ridge: lambda.

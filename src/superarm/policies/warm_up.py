@@ -24,7 +24,8 @@ def warm_up(
         rounds: tau, decisions by the plan; may be left out with "each".
         plan: "each", arm after arm, once each unless `rounds` says otherwise; "uniform", at random;
             "design", by a G-optimal design of the arms (`superarm.design`), rounded as in Algorithm 3 of Sun,
-            Wang & Xu (2026), for arms that stay: it is made of those on offer at the first decision.
+            Wang & Xu (2026), for arms that stay: it is made of those on offer at the first decision (of all
+            with an oracle on the host, and an arm that is not on offer loses its turn).
         horizon: decisions that there will be; a longer warm-up is cut to half of them.
 
     Where a set is chosen, it holds the planned arm, with others at random.
