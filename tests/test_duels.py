@@ -449,3 +449,43 @@ def test_bad_arguments_are_told_in_one_sentence(build, words):
         build()
     assert words in str(error.value)
     assert "\n" not in str(error.value)
+
+
+def test_linear_duels_weighed_by_the_variance_of_their_preferences():
+    """Each with 1 / max(sigma, epsilon)^2, as the fit in force says when it is recorded, or the world."""
+    policy = superarm.glm_duel(least_deviation=0.3)
+    contexts, chances = contexts_of(25)
+    told = np.random.default_rng(3).uniform(0.01, 0.25, 25)
+    with jax.enable_x64(True):
+        for known in (False, True):
+            state = policy.init(jax.random.key(0), Spec(dim=DIM, num_arms=ARMS, capacity=50))
+            theta, seen = np.zeros(DIM), []
+            for count in range(25):
+                first, second = contexts[count][:2]
+                won = preferred(contexts[count], chances[count], 0, 1)
+                mean = 1.0 / (1.0 + np.exp(-(first - second) @ theta))
+                variance = told[count] if known else mean * (1.0 - mean)
+                seen.append((first - second, won, 1.0 / max(variance, 0.09)))
+                event = Event(
+                    items=jnp.arange(2),
+                    features=contexts[count][:2],
+                    feedback=jnp.array([won, 1.0 - won]),
+                    observed=jnp.ones(2, bool),
+                    variance=jnp.full(2, told[count]) if known else (),
+                )
+                state = learned(policy, state, event)
+                z, y, w = (np.array(column) for column in zip(*seen, strict=True))
+                theta = np.asarray(state.fit.params)
+                slope = z.T @ (w * (1.0 / (1.0 + np.exp(-z @ theta)) - y)) + theta
+                np.testing.assert_allclose(slope, 0.0, atol=1e-5)  # the optimum of the weighted likelihood
+            matrix = np.eye(DIM) + (z * w[:, None]).T @ z
+            beliefs = policy.model.beliefs(state, contexts[0], policy.width)
+            expected = contexts[0] @ np.linalg.solve(matrix, contexts[0].T)
+            np.testing.assert_allclose(beliefs.whitened.covariance(), expected, rtol=1e-8)
+
+
+def test_variances_that_are_told_are_not_dropped_in_silence():
+    policy = superarm.nvldb(units=4, refresh=True)
+    world = superarm.environments.duels("square", dim=3, num_arms=3, tells_variance=True)
+    with pytest.raises(ValueError, match="neural model: refresh must be False where variances are told"):
+        superarm.simulate(policy, world, rounds=4, seeds=1, workers=0)

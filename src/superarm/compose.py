@@ -46,11 +46,18 @@ from superarm.types import Chooser, Explorer, Width
 from superarm.widths import Constant, Radius
 
 WHERE = "policy"
-LINKS = ("identity", "logistic", "poisson", "probit")
+LINKS = ("identity", "logistic", "poisson", "probit", "exponential")
+TAILS = ("probit", "exponential")  # whose losses want rewards in [0, 1]
 MODELS = ("linear", *LINKS, "one-pass", "neural", "neural-logistic")
 EXPLORERS = ("ucb", "ts", "ensemble", "perturbed", "greedy", "epsilon-greedy", "uniform")
 CHOOSERS = ("one arm", "a set", "a duel")
-OF_DUELS = ("logistic", "probit", "one-pass", "neural-logistic")  # what a preference can be a reward of
+OF_DUELS = (
+    "logistic",
+    "probit",
+    "exponential",
+    "one-pass",
+    "neural-logistic",
+)  # what a preference can be a reward of
 WIDE = ("ucb", "ts")  # explorers that ask for a width
 
 
@@ -81,9 +88,9 @@ def policy(
     """Return the policy of four parts. Docs: "Combinations" lists which there are.
 
     Args:
-        model: "linear"; "identity", "logistic", "poisson" or "probit", a generalized linear model by its
-            link; "one-pass", a logistic one in constant memory; "neural"; "neural-logistic", for rewards 0
-            and 1; or a model of `superarm.neural` or `superarm.glm`.
+        model: "linear"; "identity", "logistic", "poisson", "probit" or "exponential", a generalized linear
+            model by its link; "one-pass", a logistic one in constant memory; "neural"; "neural-logistic",
+            for rewards 0 and 1; or a model of `superarm.neural` or `superarm.glm`.
         explorer: "ucb"; "ts", Thompson sampling; "ensemble"; "perturbed", perturbed history; "greedy";
             "epsilon-greedy"; "uniform"; or an explorer of your own.
         chooser: None for one arm; an oracle for a set; "asymmetric", "optimistic" or "candidate" for a duel.
@@ -206,11 +213,11 @@ def _with_width(part: Any, kind: str, width: Any) -> tuple[Any, Any]:
 def _explored(part: Any, kind: str, link: str, duel: bool, exploring: Exploring) -> Any:
     """The model as the explorer needs it."""
     if kind == "ensemble":
-        if link == "probit":
-            raise ValueError(f"{WHERE}: model must take any real reward for an ensemble, got 'probit'")
+        if link in TAILS:
+            raise ValueError(f"{WHERE}: model must take any real reward for an ensemble, got {link!r}")
         return Ensemble(model=part, scale=exploring.perturbation, size=exploring.members)
     if kind == "perturbed":
-        if duel or not isinstance(part, Neural) or link == "probit":
+        if duel or not isinstance(part, Neural) or link in TAILS:
             must = "model must be generalized linear (not probit) or neural, and not for a duel"
             raise ValueError(f"{WHERE}: {must}, for explorer 'perturbed'")
         return PerturbedHistory(part, exploring.perturbation)

@@ -117,9 +117,7 @@ def neural(
     if finish and (penalized != "last" or is_schedule(penalty) or not penalty > 0 or reduction != "sum"):
         must = "finish needs penalized='last', reduction='sum' and a penalty above 0"
         raise ValueError(f"{where}: {must}, got {penalized!r}, {reduction!r} and {penalty}")
-    if least_deviation is not None and (weights != "none" or kept.kind == "arms"):
-        must = "least_deviation needs weights='none', and a memory of single observations"
-        raise ValueError(f"{where}: {must}, got {weights!r} and memory={memory!r}")
+    least = _least_deviation(where, least_deviation, weights, kept)
     return Neural(
         ridge=shrinkage,
         row_scale=checks.positive(where, "row_scale", row_scale),
@@ -142,9 +140,7 @@ def neural(
         network=network,
         memory=kept,
         dimension=dimension,
-        least_deviation=None
-        if least_deviation is None
-        else checks.positive(where, "least_deviation", least_deviation),
+        least_deviation=least,
         finish=_finish(loss, penalty) if finish else None,
         learn_every=checks.count(where, "learn_every", learn_every),
         refresh=bool(refresh) or rebuilt,
@@ -160,6 +156,7 @@ def glm(
     ridge: float = 1.0,
     penalty: Any = None,
     weights: str = "refit",
+    least_deviation: float | None = None,
     tolerance: float = 1e-12,
     steps: int = 50,
     learn_every: int = 1,
@@ -178,6 +175,7 @@ def glm(
         penalty: of |theta|^2 / 2 in the fit; by default lambda. A number, or a schedule.
         weights: "refit", the information of every score at the last fit, so that Z is the Hessian; "none",
             all 1; "feedback" and "fit" as in `neural`.
+        least_deviation: as in `neural`, with weights "none".
         tolerance: stop once a step can gain no more than this share of the objective.
         steps: the most Newton steps of a fit.
         learn_every: decisions between fits.
@@ -194,6 +192,7 @@ def glm(
         penalty = shrinkage
     kept = _memory(where, memory, memory_size)
     weigh, rebuilt = _weighing(where, weights, kept)
+    least = _least_deviation(where, least_deviation, weights, kept)
     return Neural(
         ridge=shrinkage,
         row_scale=leaf(1.0),
@@ -205,10 +204,21 @@ def glm(
         ),
         network=Coefficients(),
         memory=kept,
+        least_deviation=least,
         learn_every=checks.count(where, "learn_every", learn_every),
         refresh=rebuilt,
         weigh=weigh,
     )
+
+
+def _least_deviation(where: str, value: float | None, weights: str, memory: Memory) -> Any:
+    """Return epsilon of preferences that are weighed by their variance; None not to."""
+    if value is None:
+        return None
+    if weights != "none" or memory.kind == "arms":
+        must = "least_deviation needs weights='none', and a memory of single observations"
+        raise ValueError(f"{where}: {must}, got {weights!r} and memory={memory.kind!r}")
+    return checks.positive(where, "least_deviation", value)
 
 
 def _finish(loss: str, penalty: float) -> Newton:

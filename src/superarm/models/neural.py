@@ -147,6 +147,8 @@ class Neural:
     def observe(self, state: State, key: Array, event: Event, width: Width | None) -> NeuralRecord:
         """Return the record with the event's observations and their gradients taken in."""
         record, fit = state.record, state.fit
+        if self.refresh and self.least_deviation is not None and not isinstance(event.variance, tuple):
+            raise ValueError("neural model: refresh must be False where variances are told, got True")
         factor, covered = self._factor(state)
         if width is not None and self.weigh != "fit":
             factor = self._absorbed(state, factor, event, width)

@@ -40,7 +40,8 @@ def glm_duel(
         link: "logistic" (Bradley-Terry), "probit" (Thurstone-Mosteller) or "exponential" (noise).
         ridge: lambda.
         self_duels: allow an arm to meet itself.
-        fitting: learn_every (1), memory ("all"), memory_size: see `superarm.glm`.
+        fitting: learn_every (1), memory ("all"), memory_size, least_deviation, to weigh preferences by their
+            variance as NVLDB does: see `superarm.glm`.
 
     >>> import superarm
     >>> superarm.glm_duel(rule="ts", strategy="optimistic").chooser.size
