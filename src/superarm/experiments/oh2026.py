@@ -27,9 +27,11 @@ NOTE = (
     "Regret is the average regret, half the sum of the two arms' gaps; realized regret in the table is "
     "the weak one. Claims compare shares of the regret of chance ('uniform') on the same contexts, since "
     "difficulty varies with Theta. Unless said otherwise, settings are those of appendix E.2: two hidden "
-    "layers of 32, 20 Adam steps of 0.01 every round on all history, lambda = a_t = 1. Of what it leaves "
-    "open: features are the second hidden layer, and the Gram matrix is that of equation 6, with the "
-    "features that duels had when they were made (rebuilt from those of now, exploration ends too soon). "
+    "layers of 32, 20 Adam steps of 0.01 every round on all history, lambda = a_t = 1. Two things differ: "
+    "features are the second hidden layer, where it has an output layer of a dimension that it does not "
+    "give, and the Gram matrix is that of equation 6, with the features that duels had when they were made, "
+    "where it sets the matrix back every round (rebuilt from the features of now, exploration ended within "
+    "some ten duels in our trials). "
 )
 RIVALS = (
     "Rivals: VACDB with radius 2 sqrt(d log T), at which it explores almost throughout 2,000 rounds; ColSTIM "

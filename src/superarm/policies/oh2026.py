@@ -153,7 +153,8 @@ def nvldb_theory(
 ) -> Policy:
     """NVLDB as Algorithm 1 writes it: features of equation 2, theta at the optimum after every fit.
 
-    The features are phi(x) = sqrt(m) relu(W_L ...) in R^d. A preference has the weight 1 / zeta^2 that the
+    The features are phi(x) = sqrt(m) relu(W_L ...) in R^d; the steps of line 9 are Adam's, as in the figures.
+    A preference has the weight 1 / zeta^2 that the
     fit in force says when it is recorded, in the loss and in V alike. (The paper sets zeta_t by the fit of
     round t, which it makes without that round's preference; here fits take in all preferences so far.)
 

@@ -117,6 +117,7 @@ def neural_es_anytime(
     size: Callable[[int], int] = members,
     perturbation: Rule = perturbation,
     warmup: int | None = None,
+    plan: str = "each",
 ) -> Anytime:
     """Neural-ES with restarts; every epoch draws its network anew.
 
@@ -128,6 +129,7 @@ def neural_es_anytime(
         size: length of an epoch -> m.
         perturbation: length of an epoch -> sigma_R.
         warmup: decisions of the warm-up; None for each arm once. One longer than an epoch is cut to half.
+        plan: of the warm-up, as for `neural_es`: "uniform" where contexts change.
 
     >>> neural_es_anytime().name
     'neural_es_anytime'
@@ -139,12 +141,13 @@ def neural_es_anytime(
             size=size(length),
             perturbation=perturbation(length),
             warmup=warmup,
+            plan=plan,
             horizon=length,
         ),
         first=first,
         growth=growth,
     )
-    recipe = _recipe(size, perturbation) | {"oracle": oracle, "model": model, "warmup": warmup}
+    recipe = _recipe(size, perturbation) | {"oracle": oracle, "model": model, "warmup": warmup, "plan": plan}
     return replace(policy, recipe={"preset": "neural_es_anytime", "first": first, "growth": growth} | recipe)
 
 
