@@ -7,6 +7,7 @@ normals. Every round both must hold the same utilities, features' widths and cho
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 from types import SimpleNamespace
 
 import jax
@@ -54,9 +55,9 @@ def learned(policy, state, event):
     return replace(state, fit=policy.learn(state, jax.random.key(0)))
 
 
-def normals_of(key):
+def normals_of(key, arms=ARMS):
     """(n, n) the standard normals that a policy takes from a decision's key."""
-    return np.asarray(jax.random.normal(jax.random.split(key)[0], (ARMS, ARMS), jnp.float64))
+    return np.asarray(jax.random.normal(jax.random.split(key)[0], (arms, arms), jnp.float64))
 
 
 def in_double(policy):
@@ -176,6 +177,28 @@ def test_nvldb_as_written(rule, strategy):
         return reference.TheoryNVLDB(first, steps=3, form="theory")
 
     play(policy, 30, agent_of, strategy_of(rule, strategy, False), same_scores)
+
+
+@pytest.mark.parametrize(
+    ("name", "link"),
+    [
+        ("nvldb", "probit"),
+        ("nvldb", "exponential"),
+        ("nvldb_theory", "exponential"),
+        pytest.param("nvldb_theory", "probit", marks=pytest.mark.full),
+    ],
+)
+def test_neural_duels_with_other_links(name, link):
+    theory = name == "nvldb_theory"
+    wide = {"features": UNITS} if theory else {}
+    policy = in_double(getattr(superarm, name)(link=link, units=UNITS, steps=3, **wide))
+
+    def agent_of(first):
+        if theory:
+            return reference.TheoryNVLDB(first, steps=3, form="theory", link=link)
+        return reference.FigureNVLDB(first, steps=3, link=link)
+
+    play(policy, 30, agent_of, strategy_of("ucb", "asymmetric", not theory), same_scores)
 
 
 @pytest.mark.parametrize("rule", ["ucb", pytest.param("ts", marks=pytest.mark.full)])
@@ -300,6 +323,60 @@ def test_a_thousand_arms():
     assert np.isfinite(result.table["regret"]).all()
 
 
+@cache
+def among_a_thousand():
+    """A policy's state after coin tosses between some of 1,000 arms, and the arms."""
+    rng = np.random.default_rng(6)
+    arms = rng.uniform(-1, 1, (1000, 5))
+    policy = in_double(superarm.nvldb(units=8, steps=1))
+    with jax.enable_x64(True):
+        state = policy.init(jax.random.key(2), Spec(dim=5, num_arms=1000, capacity=40))
+        for one, other in rng.integers(1000, size=(20, 2)):
+            won = float(rng.uniform() < 0.5)
+            pair = jnp.array([one, other])
+            event = Event(pair, arms[pair], jnp.array([won, 1.0 - won]), jnp.array([True, True]))
+            state = learned(policy, state, event)
+    return state, arms
+
+
+def criterion(rule, strategy, utilities, widths, radius, normals):
+    """(n, n) what the strategy maximizes over ordered pairs, minus infinity where it may not go."""
+    reach = radius * widths
+    bonus = reach if rule == "ucb" else reach * normals
+    if strategy == "optimistic":
+        return utilities[:, None] + utilities + bonus
+    if strategy == "asymmetric":
+        first = np.arange(len(utilities)) == np.argmax(utilities)
+        return np.where(first[:, None], utilities + bonus.T, -np.inf)
+    beaten = (reach <= utilities - utilities[:, None]) & ~np.eye(len(utilities), dtype=bool)
+    candidates = ~beaten.any(axis=1)
+    assert 2 < candidates.sum() < 900
+    spread = widths if rule == "ucb" else reach + reach**2 / 4 * normals  # by the listing
+    return np.where(candidates[:, None] & candidates, spread, -np.inf)
+
+
+@pytest.mark.parametrize("rule", ["ucb", "ts"])
+@pytest.mark.parametrize("strategy", SHORT)
+def test_nvldb_finds_the_best_pair_of_a_thousand_arms_in_the_memory_of_few_matrices(rule, strategy):
+    """At most five (n, n) matrices: not a number per unit, of which there are 8, for all pairs."""
+    state, arms = among_a_thousand()
+    policy = in_double(superarm.nvldb(rule=rule, strategy=strategy, radius=0.8, units=8))
+    key = jax.random.key(5)
+    with jax.enable_x64(True):
+        select = jax.jit(policy.select).lower(state, key, arms, 20).compile()
+        decision = select(state, key, arms, 20)
+        beliefs = policy.model.beliefs(state, arms, policy.width)
+        normals = normals_of(key, 1000)
+    assert select.memory_analysis().temp_size_in_bytes <= 5 * 8 * 1000**2
+    utilities, rows = np.asarray(beliefs.mean), np.asarray(beliefs.whitened.values)
+    widths = np.linalg.norm(rows[:, None] - rows, axis=2)
+    values = criterion(rule, strategy, utilities, widths, 0.8, normals)
+    assert bool(decision.healthy)
+    first, second = np.asarray(decision.items)
+    assert first != second  # widths decide: by utilities alone the best arm would meet itself
+    assert values[first, second] >= values.max() - 1e-7
+
+
 def test_regret_is_average_and_weak():
     world = duels("square", dim=3, num_arms=5)
     theta = world.init(jax.random.key(0))
@@ -398,6 +475,34 @@ def test_separable_preferences_give_a_finite_fit():
     assert np.isfinite(np.asarray(state.fit.params)).all()
     decision = policy.select(state, jax.random.key(1), features, 200)
     assert bool(decision.healthy)
+
+
+@pytest.mark.parametrize(
+    "link", ["logistic", *(pytest.param(link, marks=pytest.mark.full) for link in ("probit", "exponential"))]
+)
+@pytest.mark.parametrize("name", ["nvldb", "nvldb_theory"])
+def test_a_network_stays_finite_on_separable_preferences(name, link):
+    """A linear utility decides, and the first arm of every duel is the better."""
+    policy = getattr(superarm, name)(units=8, learn_every=1, link=link)
+    rng = np.random.default_rng(7)
+    arms = rng.normal(size=(200, 2, 4))
+    arms = np.take_along_axis(arms, np.argsort(-arms.sum(axis=2), axis=1)[:, :, None], axis=1)
+    with jax.enable_x64(True):
+        state = policy.init(jax.random.key(0), Spec(dim=4, num_arms=2, capacity=400))
+        for count, pair in enumerate(arms):
+            decision, utilities, widths = chosen(policy, state, jax.random.key(count), pair, count)
+            assert bool(decision.healthy)
+            assert np.isfinite(utilities).all()
+            assert np.isfinite(widths).all()
+            event = Event(jnp.array([0, 1]), pair, jnp.array([1.0, 0.0]), jnp.array([True, True]))
+            state = learned(policy, state, event)
+            assert not bool(state.fit.diverged)
+        utilities = policy.model.beliefs(state, arms.reshape(400, 4), policy.width).mean
+    assert int(state.fit.version) == int(state.record.history.seen) == 200
+    assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(state.fit.params))
+    first, second = np.asarray(utilities).reshape(200, 2).T
+    assert np.mean(first > second) > 0.95
+    assert np.max(first - second) > 100.0  # where the chance of a win rounds to 1
 
 
 @pytest.mark.parametrize(
