@@ -30,6 +30,8 @@ def write_gallery(docs: Path) -> None:
     parts = []
     for summary in find_summaries(docs.parent / "results"):
         reduced = f" Reduced: {summary.reduced}." if summary.reduced else ""
+        if summary.refused_fits:
+            reduced += f" {summary.refused_fits:,} fits diverged and were refused."
         scale = f"{summary.scale} scale, {summary.seeds} repetitions.{reduced}"
         parts += [
             f"## {summary.id}",

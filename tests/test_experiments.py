@@ -413,6 +413,7 @@ class Simulator:
     calls: list = dataclasses.field(default_factory=list)
     stop_after: int | None = None
     broken_seed: int | None = None
+    refused: int = 0
 
     def __call__(self, policy, environment, *, rounds, seed, record_every, on_rounds, timed=False):
         assert not timed
@@ -427,6 +428,7 @@ class Simulator:
         frame = pd.DataFrame({"seed": seed, "round": ends, "regret": regret})
         frame = frame.assign(realized_regret=regret, reward=1.0, value=1.0, best=2.0, seconds=0.25)
         frame.attrs["compile_seconds"] = 1.5
+        frame.attrs["refused_fits"] = self.refused
         return frame
 
 
@@ -491,6 +493,7 @@ def test_a_run_leaves_a_table_a_summary_and_figures(simulator, tmp_path):
     assert [claim.verdict for claim in summary.claims] == ["holds", "fails", "open"]
     assert (summary.seeds, summary.rounds, summary.scale) == (3, 8, "quick")
     assert (summary.times.run_seconds, summary.times.compile_seconds) == (12.0, 18.0)
+    assert summary.refused_fits == 0
     assert summary.times.run_seconds_per_seed == 1.0
     assert set(summary.versions) == {"python", "superarm", "jax", "jaxlib", "numpy", "scipy"}
 
@@ -610,6 +613,20 @@ def test_a_run_that_breaks_down_is_not_a_number_and_fails_the_claim(simulator, t
     assert summary.claims[0].verdict == "fails"
     assert summary.claims[0].measured == 4 * 4 * len(NUMBERS)
     assert read_summary(tmp_path / FAKE.id / "quick" / "summary.json").finals[0].regret is None
+
+
+def test_refused_fits_are_told_counted_and_kept(simulator, tmp_path):
+    simulator.refused = 2
+    with pytest.warns(RuntimeWarning, match="24 fits diverged|12 fits diverged"):
+        summary = run_fake(tmp_path)
+    assert summary.refused_fits == 2 * 2 * 3 * 2
+    file = tmp_path / FAKE.id / "quick" / "summary.json"
+    assert read_summary(file).refused_fits == 24
+    assert run_fake(tmp_path).refused_fits == 24  # with nothing left to run
+    content = json.loads(file.read_text())
+    del content["refused_fits"]  # as files of before had it
+    file.write_text(json.dumps(content))
+    assert read_summary(file).refused_fits is None
 
 
 def test_one_seed_has_no_interval(simulator, tmp_path):

@@ -158,11 +158,11 @@ def _run_cells(
     tables: list[tuple[str, pd.DataFrame]] = []
     progress(0, rounds)
     try:
-        for index, (rows, compile_seconds) in run_jobs(
+        for index, (rows, compile_seconds, refused) in run_jobs(
             run_cell, jobs, workers=workers, progress=lambda done: progress(done, rounds), engine=engine
         ):
             cell = todo[index]
-            origin = Origin({cell.setting: marks[cell.setting]}, (commit(),), compile_seconds)
+            origin = Origin({cell.setting: marks[cell.setting]}, (commit(),), compile_seconds, refused)
             tables.append((f"{work.experiment.id}, {cell.policy}", rows[:0]))
             work.store.write(cell, rows, origin)
     except KeyboardInterrupt as error:
@@ -180,8 +180,8 @@ def _prepare(work: Work, todo: list[Cell]) -> None:
             setting.environment().check()
 
 
-def run_cell(job: Job, on_rounds: OnRounds) -> tuple[pd.DataFrame, float]:
-    """Run one job in a worker; return its rows and the seconds of compiling."""
+def run_cell(job: Job, on_rounds: OnRounds) -> tuple[pd.DataFrame, float, int]:
+    """Run one job in a worker; return its rows, the seconds of compiling, and how many fits were refused."""
     name, scale, setting, policy, seed = job
     plan = plan_of(name, scale)
     environment, built = _built(name, scale, setting, policy)
@@ -197,8 +197,8 @@ def run_cell(job: Job, on_rounds: OnRounds) -> tuple[pd.DataFrame, float]:
         )
     except SimulationError:
         # A claim may be that this never happens; it is judged by the numbers that are missing.
-        return _lost(plan, seed), 0.0
-    return rows, float(rows.attrs["compile_seconds"])
+        return _lost(plan, seed), 0.0, 0
+    return rows, float(rows.attrs["compile_seconds"]), int(rows.attrs["refused_fits"])
 
 
 @lru_cache(maxsize=1)
@@ -277,6 +277,7 @@ def _summary(work: Work, runs: Runs, origin: Origin) -> Summary:
         versions=versions(),
         commits=[one for one in origin.commits if one],
         cpu=cpu_model(),
+        refused_fits=origin.refused_fits,
     )
 
 

@@ -49,11 +49,15 @@ class Cell:
 
 @dataclass(frozen=True)
 class Origin:
-    """Where rows come from: the fingerprint of each setting, the commits, and the seconds of compiling."""
+    """Where rows come from: the fingerprint of each setting, the commits, and the seconds of compiling.
+
+    refused_fits counts those that diverged and were not taken; None where some runs did not count them.
+    """
 
     fingerprints: Mapping[str, str] = field(default_factory=dict)
     commits: tuple[str, ...] = ()
     compile_seconds: float = 0.0
+    refused_fits: int | None = 0
 
     def joined(self, other: Origin) -> Origin:
         """Return both together."""
@@ -61,6 +65,9 @@ class Origin:
             fingerprints={**self.fingerprints, **other.fingerprints},
             commits=tuple(dict.fromkeys(self.commits + other.commits)),
             compile_seconds=self.compile_seconds + other.compile_seconds,
+            refused_fits=None
+            if self.refused_fits is None or other.refused_fits is None
+            else self.refused_fits + other.refused_fits,
         )
 
 
@@ -164,6 +171,7 @@ def _write(path: Path, table: pd.DataFrame, origin: Origin) -> None:
         "fingerprints": dict(origin.fingerprints),
         "commits": list(origin.commits),
         "compile_seconds": origin.compile_seconds,
+        "refused_fits": origin.refused_fits,
     }
     table.attrs = {}
     arrow = pa.Table.from_pandas(table, preserve_index=False)
@@ -188,6 +196,7 @@ def _origin(path: Path) -> Origin:
             fingerprints={str(name): str(mark) for name, mark in described["fingerprints"].items()},
             commits=tuple(str(commit) for commit in described["commits"]),
             compile_seconds=float(described["compile_seconds"]),
+            refused_fits=None if (refused := described.get("refused_fits")) is None else int(refused),
         )
     except (pa.ArrowInvalid, OSError, KeyError, TypeError, ValueError, AttributeError) as error:
         raise _damaged(path) from error

@@ -74,6 +74,7 @@ class Summary:
     versions: dict[str, str]
     commits: list[str]
     cpu: str
+    refused_fits: int | None = None  # those that diverged; None where some runs did not count them
 
     def write(self, folder: Path) -> None:
         """Write summary.json, whole or not at all."""
@@ -126,10 +127,12 @@ def _plain(value: Any) -> Any:
 def _built(cls: type[Any], content: Any, path: Path) -> Any:
     """Return the dataclass `cls` from parsed JSON."""
     hints = typing.get_type_hints(cls)
-    names = [one.name for one in dataclasses.fields(cls)]
-    if not isinstance(content, dict) or set(content) != set(names):
+    fields = dataclasses.fields(cls)
+    names = [one.name for one in fields]
+    needed = {one.name for one in fields if one.default is dataclasses.MISSING}  # others came later
+    if not isinstance(content, dict) or not needed <= set(content) <= set(names):
         raise ExperimentError(f"{path} is damaged: {cls.__name__} must have {', '.join(names)}")
-    return cls(**{name: _value(hints[name], content[name], name, path) for name in names})
+    return cls(**{name: _value(hints[name], value, name, path) for name, value in content.items()})
 
 
 def _value(hint: Any, value: Any, name: str, path: Path) -> Any:

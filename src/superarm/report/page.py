@@ -71,6 +71,9 @@ def _contents(summaries: Sequence[Summary]) -> str:
 
 def _section(summary: Summary, folder: Path) -> str:
     note = f"<p><b>Note:</b> {_text(summary.note)}</p>" if summary.note else ""
+    refused = (
+        f"<p>{summary.refused_fits:,} fits diverged and were refused.</p>" if summary.refused_fits else ""
+    )
     reduced = f"<p><b>Reduced against the paper:</b> {_text(summary.reduced)}.</p>" if summary.reduced else ""
     return "\n".join(
         (
@@ -79,6 +82,7 @@ def _section(summary: Summary, folder: Path) -> str:
             f"{_text(summary.reference)}.</p>",
             reduced,
             note,
+            refused,
             _figure(folder / "figure.svg", summary.title),
             "<h3>Claims</h3>",
             _claims(summary),
