@@ -51,13 +51,7 @@ TAILS = ("probit", "exponential")  # whose losses want rewards in [0, 1]
 MODELS = ("linear", *LINKS, "one-pass", "neural", "neural-logistic")
 EXPLORERS = ("ucb", "ts", "ensemble", "perturbed", "greedy", "epsilon-greedy", "uniform")
 CHOOSERS = ("one arm", "a set", "a duel")
-OF_DUELS = (
-    "logistic",
-    "probit",
-    "exponential",
-    "one-pass",
-    "neural-logistic",
-)  # what a preference can be a reward of
+OF_DUELS = ("logistic", *TAILS, "one-pass", "neural-logistic")  # what a preference can be a reward of
 WIDE = ("ucb", "ts")  # explorers that ask for a width
 
 
