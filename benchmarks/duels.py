@@ -48,7 +48,7 @@ def section() -> str:
     """Measure all forms, seed by seed."""
     python = environment()
     forms = {
-        "as in the paper": superarm.nvldb(),
+        "the figure preset": superarm.nvldb(),
         "differing arms": superarm.nvldb(self_duels=False),
         "fitted every 10 rounds": superarm.nvldb(learn_every=10),
         "Gram matrix of all parameters": superarm.nvldb(rows="gradient"),
@@ -74,7 +74,7 @@ def section() -> str:
         times = f"{seconds:.2f} | **{slow[0] / seconds:.0f}**"
         rows.append(f"| {name} | {times} | {regret:.2f} | {compiled[name]:.1f} |\n")
     every = float(np.mean(ours["differing arms"], axis=0)[0])
-    own = float(np.mean(ours["as in the paper"], axis=0)[0])
+    own = float(np.mean(ours["the figure preset"], axis=0)[0])
     whole = float(np.mean(ours["Gram matrix of all parameters"], axis=0)[0])
     rate = _product_rate()
     limit = _operations() / rate / 1e9

@@ -212,7 +212,7 @@ def _explored(part: Any, kind: str, link: str, duel: bool, exploring: Exploring)
         return Ensemble(model=part, scale=exploring.perturbation, size=exploring.members)
     if kind == "perturbed":
         if duel or not isinstance(part, Neural) or link in TAILS:
-            must = "model must be generalized linear (not probit) or neural, and not for a duel"
+            must = "model must be generalized linear (not probit, exponential) or neural, and not for a duel"
             raise ValueError(f"{WHERE}: {must}, for explorer 'perturbed'")
         return PerturbedHistory(part, exploring.perturbation)
     return part
