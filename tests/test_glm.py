@@ -31,18 +31,18 @@ def history_of(features, rewards, slots=None):
 
 
 @jax.jit
-def fit(model, history, start):
+def fit(model, history, start, root):
     return model.fitting.fit(
-        model.network, start, jnp.zeros_like(start), history, history.seen, jax.random.key(0)
+        model.network, start, jnp.zeros_like(start), history, history.seen, jax.random.key(0), root
     )
 
 
 @double
-def fitted(features, rewards, link, ridge, *, slots=None, start=None):
+def fitted(features, rewards, link, ridge, *, slots=None, start=None, root=None):
     model = superarm.glm(link=link, ridge=ridge)
     history = history_of(features, rewards, slots)
     start = jnp.zeros(features.shape[1]) if start is None else jnp.asarray(start)
-    return fit(model, history, start)
+    return fit(model, history, start, root)
 
 
 def data(link, count=60, dim=3, seed=0):
@@ -119,9 +119,39 @@ def test_blocks_and_empty_slots_change_nothing(link):
 def test_a_warm_start_is_at_its_goal_at_once():
     features, rewards = data("logistic")
     first = fitted(features, rewards, "logistic", 1.0)
-    again = fitted(features, rewards, "logistic", 1.0, start=first.params)
+    again = fitted(features, rewards, "logistic", 1.0, start=first.params, root=first.root)
     assert int(again.steps) == 1
+    np.testing.assert_array_equal(again.root, first.root)
     np.testing.assert_allclose(again.params, first.params, rtol=1e-9)
+
+
+@pytest.mark.parametrize("link", NAMES)
+@pytest.mark.parametrize("size", [1e-3, 0.1, 1.0, 10.0, 1e3])
+def test_any_curvature_to_begin_with_leads_to_the_optimum(link, size):
+    features, rewards = data(link, dim=40, count=120)
+    features, rewards = features / 6.0, np.minimum(rewards, 5.0)  # counts of scores that are now smaller
+    root = size * np.linalg.cholesky(features.T @ features / 4 + np.eye(40))
+    expected = reference.glm_fit(features, rewards, link, 1.0)
+    start = expected + 1e-3 * np.cos(np.arange(40))  # close: as if one observation had come
+    found = fitted(features, rewards, link, 1.0, start=start, root=root)
+    np.testing.assert_allclose(found.params, expected, rtol=1e-6, atol=1e-8)
+
+
+def test_a_curvature_is_kept_while_it_serves_and_renewed_when_it_does_not():
+    """Of 30 fits to one observation more each, most do without a new one, and all are at the optimum."""
+    features, rewards = data("logistic", dim=100, count=530)
+    found, renewed = fitted(features[:500], rewards[:500], "logistic", 1.0), 0
+    for count in range(501, 531):
+        before = found
+        held = features[:count], rewards[:count]
+        found = fitted(*held, "logistic", 1.0, slots=530, start=found.params, root=found.root)
+        renewed += not np.array_equal(found.root, before.root)
+        slope = reference.glm_gradient(np.asarray(found.params), *held, "logistic", 1.0)
+        assert np.linalg.norm(slope) < 1e-6
+    assert renewed < 10
+    doubled = np.repeat(features, 4, axis=0), np.repeat(rewards, 4)
+    again = fitted(*doubled, "logistic", 1.0, start=found.params, root=found.root)
+    assert not np.array_equal(again.root, found.root)
 
 
 @pytest.mark.parametrize("link", ["logistic", "probit"])

@@ -30,12 +30,13 @@ WIDE = 4  # small blocks in a wide one, where that is no more than BLOCK: full o
 @pytree
 @dataclass(frozen=True)
 class Fitted:
-    """Parameters after a fit, with the objective there and at its start."""
+    """Parameters after a fit, the objective there and at its start; root: what the next fit may use."""
 
     params: Any
     objective: Array
     objective_start: Array
     steps: Array
+    root: Any = ()
 
 
 @pytree
@@ -72,8 +73,19 @@ class Fitting:
     penalized: str = static(default="all")
     block: int | None = static(default=None)
 
+    def start(self, dim: int) -> tuple[()]:
+        """Nothing: a fit leaves nothing for the next but its parameters."""
+        return ()
+
     def fit(
-        self, network: Scorer, start: Any, first: Any, history: History, used: Array, key: Array
+        self,
+        network: Scorer,
+        start: Any,
+        first: Any,
+        history: History,
+        used: Array,
+        key: Array,
+        root: Any = (),
     ) -> Fitted:
         """Minimize from `start`; `first` is the network's start and, when anchored, the anchor."""
         anchor = first if self.anchored else jax.tree.map(jnp.zeros_like, first)

@@ -43,11 +43,12 @@ class LayeredRecord:
 @pytree
 @dataclass(frozen=True)
 class LayeredFit:
-    """theta: (L, d); radius: (L,) beta; counts: (L,) duels that it knows."""
+    """theta: (L, d); radius: (L,) beta; counts: (L,) duels that it knows; root: (L, d, d) of curvatures."""
 
     theta: Array
     radius: Array
     counts: Array
+    root: Array
 
 
 @pytree
@@ -124,37 +125,47 @@ class Layered:
             radius = 0.5**self._powers * (1.0 + 1.0 / self.kappa)
         else:
             radius = jnp.full(self.num_layers, self.radius)
-        return State(record=record, fit=LayeredFit(theta, radius, none))
+        root = jnp.broadcast_to(self._newton.start(spec.dim), (self.num_layers, spec.dim, spec.dim))
+        return State(record=record, fit=LayeredFit(theta, radius, none, root))
 
     def beliefs(self, state: State, contexts: Array, width: Width) -> LayeredBeliefs:
-        """Return the utilities and the widths of all pairs, in every layer. O(L n d^2 + L n^2 d)."""
+        """Return the utilities and the widths of all pairs, in every layer.
 
-        def widths(factor: Any) -> Array:
-            return distances(width.whiten(factor, contexts).covariance())
+        O(n d^2 + n^2 d) for every layer that holds a duel; the others' matrices are still 4^-l I.
+        """
+        record, fit = state.record, state.fit
+        alike = contexts @ contexts.T
 
-        fit, measured = state.fit, jax.vmap(widths)(state.record.factor)
+        def covariance(layer: tuple[Array, Array, Array]) -> Array:
+            index, power, held = layer
+            return jax.lax.cond(
+                held,
+                lambda: width.whiten(_one(record.factor, index), contexts).covariance(),
+                lambda: 4.0**power * alike,
+            )
+
+        found = jax.lax.map(covariance, (self._indices, self._powers, record.counts > 0))
+        measured = jax.vmap(distances)(found)
         return LayeredBeliefs(LayerScores(fit.theta @ contexts.T, measured, fit.radius, self.finest))
 
     def observe(self, state: State, key: Array, event: Event, width: Width) -> LayeredRecord:
         """Return the record with the duel in its layer; one that was not to be learned from is not kept."""
         record = state.record
         difference = (event.features[0] - event.features[1])[None]
-        norms = jax.vmap(lambda factor: width.whiten(factor, difference).norms()[0])(record.factor)
         precisions = 0.5**self._powers
         if isinstance(event.memo, LayerMemo):
             layer = event.memo.layer - 1
         else:  # the first layer that has something to learn from the duel
+            norms = jax.vmap(lambda factor: width.whiten(factor, difference).norms()[0])(record.factor)
             wide = norms > precisions
             layer = jnp.where(jnp.any(wide), jnp.argmax(wide), -1).astype(jnp.int32)
-        norm = norms[jnp.maximum(layer, 0)]
+        place = jnp.maximum(layer, 0)
+        own = _one(record.factor, place)
+        norm = width.whiten(own, difference).norms()[0]
         outcome, known = preference_of(event)
         counts = known & (layer >= 0) & (norm > 0.0)
-        here = (self._indices == layer) & counts
-        weights = jnp.where(here, precisions / jnp.where(here, norms, 1.0), 0.0)
-
-        def absorb(factor: Any, weight: Array) -> Any:
-            return width.absorb(factor, width.whiten(factor, weight * difference), jnp.zeros(1, FLOAT))[0]
-
+        weight = jnp.where(counts, precisions[place] / jnp.where(counts, norm, 1.0), 0.0)
+        factor = width.absorb(own, width.whiten(own, weight * difference), jnp.zeros(1, FLOAT))[0]
         duel = Event(
             items=event.items[:1],
             features=difference,
@@ -162,42 +173,50 @@ class Layered:
             observed=counts[None],
         )
         slots = record.layers.shape[0]
-        place = jnp.where(counts, record.history.seen, slots)  # out of bounds: dropped
-        weight = 1.0 / jnp.where(counts, norm, 1.0) ** 2  # 4^l w^2
+        slot = jnp.where(counts, record.history.seen, slots)  # out of bounds: dropped
+        strength = 1.0 / jnp.where(counts, norm, 1.0) ** 2  # 4^l w^2
         return LayeredRecord(
-            history=Memory().add(record.history, key, duel, weight[None]),
-            layers=record.layers.at[place].set(layer, mode="drop"),
-            counts=record.counts + here.astype(jnp.int64),
-            factor=jax.vmap(absorb)(record.factor, weights),
+            history=Memory().add(record.history, key, duel, strength[None]),
+            layers=record.layers.at[slot].set(layer, mode="drop"),
+            counts=record.counts.at[place].add(counts.astype(jnp.int64)),
+            factor=jax.tree.map(lambda leaf, new: leaf.at[place].set(new), record.factor, factor),
         )
 
     def learn(self, state: State, key: Array, width: Width) -> LayeredFit:
         """Return the estimates, and the radius, of the layers that have learned."""
         record, fit = state.record, state.fit
 
-        def layer(one: tuple[Array, Array, Array, Array]) -> tuple[Array, Array]:
-            index, theta, radius, news = one
-            return jax.lax.cond(
-                news, lambda: self._fitted(record, index, theta, radius), lambda: (theta, radius)
+        def layer(carry: tuple[LayeredFit, Array]) -> tuple[LayeredFit, Array]:
+            fit, news = carry
+            index = jnp.argmax(news).astype(jnp.int32)
+            theta, radius, root = self._fitted(record, index, fit)
+            learned = LayeredFit(
+                theta=fit.theta.at[index].set(theta),
+                radius=fit.radius.at[index].set(radius),
+                counts=record.counts,
+                root=fit.root.at[index].set(root),
             )
+            return learned, news.at[index].set(False)
 
+        # Most often it is one layer: its parts of the arrays are written, and no others.
         news = record.counts != fit.counts
-        layers = (self._indices, fit.theta, fit.radius, news)
-        theta, radius = jax.lax.map(layer, layers)
-        return LayeredFit(theta, radius, record.counts)
+        return jax.lax.while_loop(lambda carry: jnp.any(carry[1]), layer, (fit, news))[0]
 
-    def _fitted(
-        self, record: LayeredRecord, index: Array, theta: Array, radius: Array
-    ) -> tuple[Array, Array]:
+    def _fitted(self, record: LayeredRecord, index: Array, fit: LayeredFit) -> tuple[Array, Array, Array]:
+        """theta, radius and root of one layer."""
+        theta, radius, root = fit.theta[index], fit.radius[index], fit.root[index]
         history = record.history
         own = jnp.where(record.layers == index, history.counts, 0.0)
         mine = History(history.contexts, history.feedback, own, history.seen, history.events)
-        newton = Newton(penalty=self.kappa, tolerance=jnp.asarray(1e-14, FLOAT))
-        used = Memory().used(history)
-        fitted = newton.fit(Coefficients(), theta, jnp.zeros_like(theta), mine, used, jax.random.key(0))
+        used, key = Memory().used(history), jax.random.key(0)
+        fitted = self._newton.fit(Coefficients(), theta, jnp.zeros_like(theta), mine, used, key, root)
         if self.radius is None:
-            return fitted.params, self._theory_radius(mine, index, fitted.params)
-        return fitted.params, radius
+            radius = self._theory_radius(mine, index, fitted.params)
+        return fitted.params, radius, fitted.root
+
+    @property
+    def _newton(self) -> Newton:
+        return Newton(penalty=self.kappa, tolerance=jnp.asarray(1e-14, FLOAT))
 
     def _theory_radius(self, history: History, index: Array, theta: Array) -> Array:
         """Equation 4.3, for the round to come."""
@@ -221,3 +240,8 @@ class Layered:
     def _powers(self) -> Array:
         """(L,) 1, ..., L."""
         return (self._indices + 1).astype(FLOAT)
+
+
+def _one(factors: Any, index: Array) -> Any:
+    """The factor of one layer."""
+    return jax.tree.map(lambda leaf: leaf[index], factors)

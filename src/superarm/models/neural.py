@@ -125,6 +125,7 @@ class Neural:
             failures=zero,
             factor=factor if self._fits_make_factors else (),
             covered=zero,
+            root=self.fitting.start(spec.dim),
         )
         history = self.memory.init(spec, self.network.dtype)
         record = NeuralRecord(history=history, factor=factor, spread=spread, covered=zero, version=zero)
@@ -173,12 +174,16 @@ class Neural:
         if self.least_deviation is not None and self.refresh:  # by the fit in force, for all
             weights = self._weights(self._scores(fit.params, history.contexts)).astype(history.counts.dtype)
             history = replace(history, counts=jnp.where(history.filled, weights, 0.0))
-        fitted = fitting.fit(self.network, start, fit.first, history, used, key)
+        fitted = fitting.fit(self.network, start, fit.first, history, used, key, fit.root)
         if self.finish is not None:
             fitted = self._finished(self.finish, fitted, fit.first, history, used, key)
         finite = jnp.isfinite(fitted.objective) & _all_finite(fitted.params)
         diverged = ~finite | fitting.ran_away(fitted, history)
-        params = jax.tree.map(lambda old, new: jnp.where(diverged, old, new), fit.params, fitted.params)
+        params, root = jax.tree.map(
+            lambda old, new: jnp.where(diverged, old, new),
+            (fit.params, fit.root),
+            (fitted.params, fitted.root),
+        )
         if self.memory.kind == "arms":  # one whose features changed: no fit is right, and none before was
             broken = jnp.isnan(jnp.sum(history.counts))
             params = jax.tree.map(lambda leaf: jnp.where(broken, jnp.nan, leaf), params)
@@ -189,6 +194,7 @@ class Neural:
             objective=fitted.objective,
             diverged=diverged,
             failures=fit.failures + diverged.astype(jnp.int64),
+            root=root,
         )
         if self._fits_make_factors and width is not None:
             learned = replace(learned, factor=self._made(state, learned, used, width), covered=used)
@@ -223,6 +229,7 @@ class Neural:
             failures=apart,
             factor=factor,
             covered=shared,
+            root=apart,
         )
         return State(record=record, fit=fit)
 

@@ -43,6 +43,7 @@ class NeuralFit:
         failures: fits that diverged so far.
         factor: the width's factor as the fit made it, where fits do; () otherwise.
         covered: observations in that factor.
+        root: of the curvature that the last fit by Newton's method ended with; () for other fits.
     """
 
     params: Any
@@ -53,3 +54,4 @@ class NeuralFit:
     failures: Array
     factor: Any
     covered: Array
+    root: Any
