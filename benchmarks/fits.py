@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
+from unittest import mock
 
 import jax
 import jax.numpy as jnp
@@ -25,7 +26,8 @@ HEAD = f"""## Fits against the rate of their matrix products
 Fits of a full history as policies make them, from their first parameters. "Products" are the bare matrix
 products of a fit's shapes, blocks and steps, scores and gradients, and nothing else. Operations: with n rows
 (two a duel), W weights, W' without those of the first layer, a network takes 2 n (2 W + W') a step and
-4 n W for the objective before and after; Newton's method 2 n (d^2 + 3 d) + d^3 / 3 a step and 2 n d before.
+4 n W for the objective before and after; Newton's method 4 n d a step and before the first, and
+2 n (d^2 + d) + d^3 / 3 a curvature.
 Networks compute in float32, Newton's method in float64, and so does the product of 1024 x 1024 matrices
 beside them. The least of {TURNS} in turns; the target is {TARGET:.0%} of the products' rate.
 
@@ -59,7 +61,7 @@ def cases() -> dict[str, Case]:
         "GLM-UCB, Newton: d = 20, n = 2,000": Case(
             superarm.glm_ucb(),
             Spec(dim=20, num_arms=10, capacity=2000),
-            lambda steps: NewtonSteps(rows=2000, dim=20, block=newton.BLOCK, steps=steps),
+            lambda counts: NewtonSteps(2000, 20, newton.BLOCK, *counts),
         ),
         "NeuralLog, gradient steps: d = 20, m = 20, n = 2,000": network(
             superarm.neural_log_ucb_2(units=20), Spec(dim=20, num_arms=10, capacity=2000), loss="logistic"
@@ -100,7 +102,7 @@ def section() -> str:
 def rows(name: str, case: Case) -> tuple[str, str, str]:
     """Measure one fit; return its rate, its pieces and, below the target, what holds it."""
     state, key = filled(case.policy, case.spec), jax.random.key(1)
-    parts = case.parts(newton_steps(case.policy, state))
+    parts = case.parts(newton_counts(case.policy, state))
     leaves, structure = jax.tree.flatten(state)  # before the clock starts: it is done in Python
     learn = jax.jit(lambda leaves: jax.tree.leaves(case.policy.learn(structure.unflatten(leaves), key)))
     calls = {"fit": lambda: learn(leaves), "square": square(parts.dtype), **parts.pieces}
@@ -108,7 +110,9 @@ def rows(name: str, case: Case) -> tuple[str, str, str]:
     whole, rate = spent.pop("fit"), square_rate(spent.pop("square"))
     flops, bare = parts.operations / 1e9, spent["products"]
     rates = f"{flops / whole:.1f} | {flops / bare:.1f} | **{bare / whole:.0%}**"
-    label = name if parts.dtype == "float32" else f"{name}, {parts.steps} steps"
+    label = name
+    if isinstance(parts, NewtonSteps):
+        label = f"{name}, {parts.steps} steps, {parts.curvatures} curvatures"
     pieces = dict(zip(spent, np.diff([0.0, *spent.values()]), strict=True)) | {
         "the rest": whole - [*spent.values()][-1]
     }
@@ -146,15 +150,26 @@ def filled(policy: Any, spec: Spec) -> Any:
     return replace(state, record=replace(state.record, history=full))
 
 
-def newton_steps(policy: Any, state: Any) -> int:
-    """How many steps a fit by Newton's method takes; 0 where it is another."""
+def newton_counts(policy: Any, state: Any) -> tuple[int, int]:
+    """How many steps a fit by Newton's method takes, and how many curvatures; 0 where it is another."""
     model = inner(policy.model)
     if not isinstance(model.fitting, newton.Newton):
-        return 0
-    history = state.record.history
+        return 0, 0
+    history, curvatures = state.record.history, 0
+    compute = newton._Problem.root
+
+    def counted(problem: Any, theta: Any) -> Any:
+        nonlocal curvatures
+        curvatures += 1
+        return compute(problem, theta)
+
     used, key = model.memory.used(history), jax.random.key(1)
-    found = model.fitting.fit(model.network, state.fit.params, state.fit.first, history, used, key)
-    return int(found.steps)
+    # Run step by step in Python, so that calls can be counted.
+    with mock.patch.object(newton._Problem, "root", counted), jax.disable_jit():
+        found = model.fitting.fit(
+            model.network, state.fit.params, state.fit.first, history, used, key, state.fit.root
+        )
+    return int(found.steps), curvatures
 
 
 def inner(model: Any) -> Any:

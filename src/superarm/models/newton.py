@@ -181,7 +181,7 @@ class _Problem:
         return jnp.linalg.cholesky(curvature + JITTER * jnp.trace(curvature) * eye)
 
     def searched(self, place: _Place, direction: Array, gain: Array) -> tuple[Array, Array, Array]:
-        """Return where the longest halved step that lowers the objective enough leads: theta, value, slope."""
+        """Return where the longest halved step that lowers the objective enough leads; its value, slope."""
         # Close to the goal the promised fall is lost in the rounding of the objective.
         level = place.value + ROUNDING * jnp.abs(place.value)
 
