@@ -9,6 +9,7 @@ import re
 import shlex
 import sys
 import warnings
+from collections import Counter
 from pathlib import Path
 
 import jax
@@ -19,6 +20,7 @@ from typer.testing import CliRunner
 import superarm
 from superarm import workers
 from superarm.cli import app
+from superarm.experiments.summary import find_summaries
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -82,6 +84,20 @@ def test_docstring_examples_run(name):
 def test_links_lead_somewhere(page):
     for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text(encoding="utf-8")):
         assert (page.parent / target).exists(), target
+
+
+def test_the_readme_counts_claims_as_the_results_do():
+    """Of the committed summaries: a paper's rows in README.md say how many claims hold, fail and are open."""
+    counts = {}
+    for summary in find_summaries(ROOT / "results"):
+        paper = counts.setdefault(summary.id.split("/")[0], Counter())
+        paper.update(claim.verdict for claim in summary.claims if summary.scale == "paper")
+    row = re.compile(r"^\| \[(\w+)\]\(.*?\|" + r" (\d+) \|" * 3, re.MULTILINE)
+    said = {
+        paper: dict(zip(("holds", "fails", "open"), map(int, numbers), strict=True))
+        for paper, *numbers in row.findall((ROOT / "README.md").read_text(encoding="utf-8"))
+    }
+    assert said == {paper: dict(count) for paper, count in counts.items()}
 
 
 def test_public_names_are_all_there_is():
