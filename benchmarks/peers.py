@@ -99,7 +99,7 @@ LOGISTIC_HEAD = """
 ### Logistic rewards, fitted anew in every round
 
 GLM-UCB on rewards 0 and 1: superarm's Newton fits against SciPy's L-BFGS, both of all history and from the
-last fit on. A fit of n observations costs O(n d^2) a step of Newton's, O(n d) a step of L-BFGS.
+last fit on. With n observations a step of either costs O(n d); Newton's needs a curvature now and then, O(n d^2).
 """
 
 
