@@ -13,6 +13,7 @@ import oh2026_reference as reference
 import superarm
 from superarm.environments import duels
 from superarm.layers import LayerScores
+from superarm.models.layered import LayerMemo
 from superarm.types import Event, Spec
 
 DIM, ARMS = 3, 5
@@ -28,6 +29,26 @@ def round_of(policy, state, key, contexts, mask, count):
 def learned(policy, state, event):
     state = policy.observe(state, jax.random.key(0), event)
     return replace(state, fit=policy.learn(state, jax.random.key(0)))
+
+
+@pytest.mark.parametrize("layer", [1, 8, 15])
+@pytest.mark.parametrize("size", [1.0, 100.0])
+def test_one_duel_moves_any_layer_to_its_optimum(layer, size):
+    """kappa theta + 4^l w^2 (g(z'theta) - 1) z = 0 with 4^l w^2 = 1 / (|z|^2 4^l), however small."""
+    policy = superarm.vacdb(2000, radius=1.0, kappa=0.1)
+    z, weight = np.array([size, 0.0]), 4.0**-layer / size**2
+    with jax.enable_x64(True):
+        state = policy.init(jax.random.key(0), Spec(dim=2, num_arms=2, capacity=40))
+        event = Event(
+            items=jnp.arange(2, dtype=jnp.int32),
+            features=jnp.stack([z, 0.0 * z]),
+            feedback=jnp.array([1.0, 0.0]),
+            observed=jnp.ones(2, bool),
+            memo=LayerMemo(jnp.int32(layer)),
+        )
+        theta = np.asarray(learned(policy, state, event).fit.theta)[layer - 1]
+    lost = weight * (1.0 / (1.0 + np.exp(-z @ theta)) - 1.0) * z
+    np.testing.assert_allclose(0.1 * theta, -lost, rtol=1e-5)
 
 
 @pytest.mark.parametrize("radius", [0.5, None])

@@ -13,6 +13,7 @@ import textwrap
 import time
 from pathlib import Path
 
+import jax
 import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
@@ -350,6 +351,27 @@ def test_files_of_schema_1_are_read():
     for contexts, items in zip(expected["contexts"], expected["items"], strict=True):
         assert list(agent.select(np.array(contexts)).items) == items
     assert "state.record.mean" in load_file(GOLDEN / "agent-1.safetensors")
+
+
+@pytest.mark.parametrize("name", ["glm_ucb", "vacdb", "evill"])
+def test_files_from_before_curvatures_were_kept_are_loaded(name, tmp_path):
+    """What they lack only saves time: the next fit is the same."""
+    rng, waiting = np.random.default_rng(0), []
+    agent = agent_of(name)
+    drive(agent, rng, 20, waiting)
+    agent.save(tmp_path / "new.safetensors")
+    arrays, content = state_file.read_state(tmp_path / "new.safetensors")
+    kept = {one for one in arrays if one.endswith(".root") and ".factor." not in one}
+    assert kept
+    older = {one: array for one, array in arrays.items() if one not in kept}
+    state_file.write_state(tmp_path / "old.safetensors", older, content)
+    again = Agent.load(tmp_path / "old.safetensors")
+    for one in (agent, again):
+        drive(one, np.random.default_rng(1), 10, [])
+    leaves = [jax.tree_util.tree_leaves_with_path(one._book.core.state) for one in (agent, again)]
+    for (path, leaf), (_, other) in zip(*leaves, strict=True):
+        if not jax.tree_util.keystr(path).endswith(".root"):
+            np.testing.assert_allclose(leaf, other, rtol=1e-4, atol=1e-6, err_msg=str(path))
 
 
 def test_stores_of_schema_1_are_opened(tmp_path):

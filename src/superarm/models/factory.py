@@ -165,8 +165,9 @@ def glm(
 ) -> Neural:
     """Return a generalized linear model: rewards with mean mu(x'theta), fitted by maximum likelihood.
 
-    It is the neural model without a hidden layer. Fits are warm-started Newton steps to the optimum, O(n d^2)
-    each for n observations kept; with penalty > 0 the answer is finite on separable data, too.
+    It is the neural model without a hidden layer. Fits are warm-started Newton steps to the optimum, O(n d)
+    each for n observations kept, and O(n d^2) where the curvature is renewed; with penalty > 0 the answer is
+    finite on separable data, too.
 
     Args:
         link: "identity", "logistic", "poisson", "probit" or "exponential". Rewards may be any real numbers,

@@ -216,7 +216,7 @@ class Layered:
 
     @property
     def _newton(self) -> Newton:
-        return Newton(penalty=self.kappa, tolerance=jnp.asarray(1e-14, FLOAT))
+        return Newton(penalty=self.kappa, tolerance=jnp.asarray(1e-12, FLOAT))
 
     def _theory_radius(self, history: History, index: Array, theta: Array) -> Array:
         """Equation 4.3, for the round to come."""
