@@ -24,6 +24,7 @@ from superarm.experiments.machine import commit, versions
 
 SECTIONS = (
     "peers",
+    "logistic_peer",
     "agent_profile",
     "first_decision",
     "paths",

@@ -1,4 +1,4 @@
-"""LinUCB, LinTS and GLM-UCB against other libraries and plain NumPy: one stream for all, one thread."""
+"""LinUCB and LinTS against other libraries and plain NumPy: one stream for all, one thread."""
 
 from __future__ import annotations
 
@@ -31,10 +31,8 @@ PACKAGES = {
 }
 SIZES = tuple((arms, dim) for arms in (10, 100, 1000) for dim in (20, 100))
 DRAWN = ((10, 20), (1000, 100))
-LOGISTIC_SIZES = ((10, 20), (100, 100))
 TURNS = 3
 SECONDS = 1.0  # that a side may spend on a stream in a turn
-LOGISTIC_SECONDS = 10.0
 NUMBERS = 20_000_000  # in the contexts of a stream: 160 MB
 
 UCB, TS = superarm.lin_ucb(radius=ALPHA), superarm.lin_ts(noise=NOISE)
@@ -57,8 +55,6 @@ DISJOINT = (
     {SIMULATION: OWN, AGENT: OWN},
     ("NumPy, disjoint", "river, disjoint", "mabwiser, disjoint", "bayesianbandits, disjoint"),
 )
-GLM = superarm.glm_ucb(radius=ALPHA)
-LOGISTIC = ({SIMULATION: GLM, AGENT: GLM}, ("SciPy, GLM-UCB",))
 
 COLUMNS = """
 | K | d | side | rounds | microseconds a round | over simulation | over Agent | regret | simulation's |
@@ -95,24 +91,16 @@ DISJOINT_HEAD = """
 One context (d,) for all arms: all that mabwiser 2.7.4 and river's own LinUCB know. superarm has no preset for
 it; its sides are a model of some 40 lines under its contract (`disjoint.py`). bayesianbandits draws.
 """
-LOGISTIC_HEAD = """
-### Logistic rewards, fitted anew in every round
-
-GLM-UCB on rewards 0 and 1: superarm's Newton fits against SciPy's L-BFGS, both of all history and from the
-last fit on. With n observations a step of either costs O(n d); Newton's needs a curvature now and then, O(n d^2).
-"""
 
 
 def section() -> str:
     """Measure all sides on all sizes; draw the picture."""
     shared = {size: measured(linear_stream(*size), SHARED) for size in SIZES}
     apart = {size: measured(disjoint_stream(*size), DISJOINT) for size in SIZES}
-    logistic = {size: measured(logistic_stream(*size), LOGISTIC, LOGISTIC_SECONDS) for size in LOGISTIC_SIZES}
     picture(
         {size: shared[size] | {"mabwiser, disjoint": apart[size]["mabwiser, disjoint"]} for size in DRAWN}
     )
-    heads = (HEAD, DISJOINT_HEAD, LOGISTIC_HEAD)
-    return "".join(head + table(found) for head, found in zip(heads, (shared, apart, logistic), strict=True))
+    return HEAD + table(shared) + DISJOINT_HEAD + table(apart)
 
 
 def linear_stream(arms: int, dim: int) -> dict[str, Any]:
@@ -131,14 +119,6 @@ def disjoint_stream(arms: int, dim: int) -> dict[str, Any]:
     means = contexts @ unit(rng.standard_normal((arms, dim), np.float32)).T
     noise = NOISE * rng.standard_normal(means.shape, np.float32)
     return {"contexts": contexts, "means": means, "rewards": means + noise}
-
-
-def logistic_stream(arms: int, dim: int) -> dict[str, Any]:
-    """Contexts (T, K, d), a parameter of norm 10, rewards 0 and 1."""
-    rng = np.random.default_rng(0)
-    contexts = unit(rng.standard_normal((1000, arms, dim), np.float32))
-    means = 1.0 / (1.0 + np.exp(-10.0 * contexts @ unit(rng.standard_normal(dim, np.float32))))
-    return {"contexts": contexts, "means": means, "rewards": (rng.random(means.shape) < means) * 1.0}
 
 
 def unit(rows: Any) -> Any:
