@@ -18,7 +18,7 @@ SIDES = ({SIMULATION: GLM, AGENT: GLM}, ("SciPy, GLM-UCB",))
 HEAD = """## Logistic rewards, fitted anew in every round
 
 GLM-UCB on rewards 0 and 1: superarm's Newton fits against SciPy's L-BFGS, both of all history and from the
-last fit on. With n observations a step of either costs O(n d); Newton's method needs a curvature now and then,
+last fit on. With n observations a step of either costs O(n d); Newton's method needs a curvature at times,
 O(n d^2). Times are medians over rounds, as for the linear ones above.
 """
 
