@@ -43,5 +43,6 @@ def test_operations_of_fits():
     network = Layers(((3, 2), (1, 3)), rows=5, block=5, steps=7)
     # Scores and gradients of 9 weights and what passes through 3 of them, and twice the scores.
     assert network.operations == 2 * 5 * (7 * (9 + 9 + 3) + 2 * 9)
-    newton = NewtonSteps(rows=5, dim=3, block=5, steps=2)
-    assert newton.operations == 2 * (2 * 5 * (9 + 9) + 9) + 2 * 5 * 3
+    newton = NewtonSteps(rows=5, dim=3, block=5, steps=4, curvatures=2)
+    # Scores and slopes in each step and before, and scores, squares and the root for each curvature.
+    assert newton.operations == (4 + 1) * 4 * 5 * 3 + 2 * (2 * 5 * (9 + 3) + 9)

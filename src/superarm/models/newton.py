@@ -33,7 +33,7 @@ BLOCK = 512  # most rows per block
 HALVINGS = 40  # of a step that does not lower the objective
 JITTER = 1e-14  # share of the curvature's trace
 ROUNDING = 1e-15  # of the objective
-SURE = 1e-2  # share of the tolerance that a fit may leave
+SURE = 1e-4  # share of the tolerance that a fit may leave
 ARMIJO = 1e-4  # share of the promised fall that a step must bring (Nocedal & Wright, 2006, section 3.1)
 
 
@@ -45,7 +45,7 @@ class Newton:
     Args:
         penalty: of |theta - theta_0|^2 / 2, > 0; or a schedule.
         tolerance: stop once half the squared Newton decrement, which is what a step can gain, was below this
-            share of the objective before the last step, and is below a hundredth of that now.
+            share of the objective before the last step, and is below a ten-thousandth of that now.
         link: a name of `LINKS`.
         steps: the most steps of a fit, beside those with a curvature of before.
     """
