@@ -73,7 +73,7 @@ class Fitting:
     penalized: str = static(default="all")
     block: int | None = static(default=None)
 
-    def start(self, dim: int) -> tuple[()]:
+    def first_root(self, dim: int) -> tuple[()]:
         """Nothing: a fit leaves nothing for the next but its parameters."""
         return ()
 

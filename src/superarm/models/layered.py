@@ -125,7 +125,7 @@ class Layered:
             radius = 0.5**self._powers * (1.0 + 1.0 / self.kappa)
         else:
             radius = jnp.full(self.num_layers, self.radius)
-        root = jnp.broadcast_to(self._newton.start(spec.dim), (self.num_layers, spec.dim, spec.dim))
+        root = jnp.broadcast_to(self._newton.first_root(spec.dim), (self.num_layers, spec.dim, spec.dim))
         return State(record=record, fit=LayeredFit(theta, radius, none, root))
 
     def beliefs(self, state: State, contexts: Array, width: Width) -> LayeredBeliefs:

@@ -125,7 +125,7 @@ class Neural:
             failures=zero,
             factor=factor if self._fits_make_factors else (),
             covered=zero,
-            root=self.fitting.start(spec.dim),
+            root=self.fitting.first_root(spec.dim),
         )
         history = self.memory.init(spec, self.network.dtype)
         record = NeuralRecord(history=history, factor=factor, spread=spread, covered=zero, version=zero)

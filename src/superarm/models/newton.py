@@ -62,7 +62,7 @@ class Newton:
         """The loss that belongs to the link."""
         return LINKS[self.link].loss
 
-    def start(self, dim: int) -> Array:
+    def first_root(self, dim: int) -> Array:
         """(d, d) the root of the curvature before there is an observation, up to a number."""
         return jnp.eye(dim, dtype=FLOAT)
 
@@ -86,7 +86,7 @@ class Newton:
         place = _Place(jnp.zeros((), jnp.int32), start, value, slope, jnp.zeros((), bool))
         old = jnp.zeros((), jnp.int32)
         if root is None:
-            root = self.start(start.shape[0])  # to be replaced
+            root = self.first_root(start.shape[0])  # to be replaced
         else:
             place = self._steps(problem, place, root, fresh=False)
             old, place = place.steps, replace(place, steps=jnp.zeros((), jnp.int32))
@@ -125,15 +125,15 @@ class Newton:
             near = (gain <= little) & (left <= SURE * little)
             done = sure | (exact & (near | ~lower))
             closes = lower & (left <= closing * gain)  # not so when something is NaN
-            return _Place(place.steps + 1, theta, value, slope, done), direction, left, no, closes
+            moved = _Place(place.steps + 1, theta, value, slope, done)
+            return moved, direction, left, jnp.zeros((), bool), closes
 
         def promise(slope: Array) -> tuple[Array, Array]:
             """The step to take, and the squared Newton decrement: twice what it gains."""
             direction = -jax.scipy.linalg.cho_solve((root, True), slope)
             return direction, -slope @ direction
 
-        yes, no = jnp.ones((), bool), jnp.zeros((), bool)
-        begin = (place, *promise(place.slope), yes if fresh else no, yes)
+        begin = (place, *promise(place.slope), jnp.asarray(fresh), jnp.ones((), bool))
         return jax.lax.while_loop(lambda carry: self._goes_on(carry[0]) & carry[-1], step, begin)[0]
 
     def ran_away(self, fitted: Fitted, history: History) -> Array:
