@@ -141,12 +141,13 @@ class Panels:
         return Plan(settings, self.rounds, self.seeds, 20, reduced=self._reduced(), timed=self.timed)
 
     def _reduced(self) -> str:
-        fewer = [] if self.seeds >= SEEDS else [f"{self.seeds} repetitions instead of {SEEDS}"]
-        fewer += [
-            f"{problem.seeds} in {name}"
-            for name, problem in self.problems.items()
-            if problem.seeds is not None
-        ]
+        """Say what a reader must know, such as '10 repetitions instead of 20, 2 in figure-2'."""
+        instead = f"repetitions instead of {SEEDS}"
+        counts = {name: problem.seeds or self.seeds for name, problem in self.problems.items()}
+        fewer = [f"{self.seeds} {instead}"] if self.seeds < SEEDS else []
+        for name, count in counts.items():
+            if count != self.seeds:
+                fewer.append(f"{count} in {name}" if fewer else f"{count} {instead} in {name}")
         return "; ".join(part for part in (", ".join(fewer), self.words) if part)
 
     def _setting(
