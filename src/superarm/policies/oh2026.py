@@ -53,8 +53,8 @@ def shallow_model(
     Args:
         units: m.
         hidden: layers with relu.
-        features: D, of a linear layer between the hidden ones and theta; INPUTS (-1) for as many as there are
-            inputs, None for no such layer.
+        features: D, of a linear layer between the hidden ones and theta, as in appendix E.2; INPUTS (-1) for
+            as many as there are inputs, None for no such layer, which was best in our trials.
         ridge: lambda, of the penalty and of the Gram matrix.
         least_deviation: epsilon; None to count all preferences alike.
         link: "logistic", "probit" or "exponential" (noise).
