@@ -539,7 +539,7 @@ def test_finished_seeds_are_not_run_again_and_more_can_be_added(simulator, tmp_p
     run_fake(tmp_path, seeds=2)
     summary = run_fake(tmp_path, seeds=2)
     assert len(simulator.calls) == 8
-    assert "2 repetitions were asked for" in summary.reduced
+    assert "2 of 3 repetitions were asked for" in summary.reduced
     summary = run_fake(tmp_path)
     assert len(simulator.calls) == 12
     assert {seed for _, seed in simulator.calls[8:]} == {2}
@@ -725,9 +725,16 @@ def test_smoke_scale_runs(name, tmp_path):
     assert logged or (table["value"] <= table["best"] + 1e-9).all()
     assert len(summary.claims) == len(lookup(name).claims)
     assert (tmp_path / name / "smoke" / "figure.svg").stat().st_size > 1000
-    # A toy proves nothing of the paper's numbers.
-    about_numbers = [claim for claim in summary.claims if "NaN" not in claim.claim]
-    assert {claim.verdict for claim in about_numbers} <= {"open"}
+    assert {claim.verdict for claim in summary.claims} <= {"open"}
+
+
+def test_a_toy_decides_nothing():
+    runs = runs_of({("one", "low"): one_round([1.0, 1.1, 0.9]), ("one", "high"): one_round([5.0, 5.1, 4.9])})
+    claims = [rules.below("low is below high", total("one", "low"), total("one", "high"))]
+    (serious,), (toy,) = judge(claims, runs), judge(claims, runs, toy=True)
+    assert (serious.verdict, toy.verdict) == ("holds", "open")
+    assert toy.measured == serious.measured
+    assert toy.detail == f"{serious.detail}; a toy decides nothing"
 
 
 def test_a_setting_can_be_run_alone_and_the_rest_later(tmp_path):

@@ -1,15 +1,15 @@
 """Claims: a sentence of a paper, a rule on the runs, and the verdict.
 
 A claim **holds** or **fails** when the 95 % intervals over seeds say so, and is **open** when they do not, or
-when the scale does not run what the claim is about. Comparisons are paired by seed: every policy meets the
-same worlds and noise.
+when the scale is a toy or does not run what the claim is about. Comparisons are paired by seed: every policy
+meets the same worlds and noise.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
@@ -51,9 +51,12 @@ class Verdict:
     detail: str
 
 
-def judge(claims: Iterable[Claim], runs: Runs) -> list[Verdict]:
-    """Return the verdict on every claim."""
-    return [_judge(claim, runs) for claim in claims]
+def judge(claims: Iterable[Claim], runs: Runs, *, toy: bool = False) -> list[Verdict]:
+    """Return the verdict on every claim; of a toy, which is not the paper's problem, all stay open."""
+    verdicts = [_judge(claim, runs) for claim in claims]
+    if not toy:
+        return verdicts
+    return [replace(one, verdict="open", detail=f"{one.detail}; a toy decides nothing") for one in verdicts]
 
 
 def _judge(claim: Claim, runs: Runs) -> Verdict:

@@ -272,7 +272,7 @@ def _summary(work: Work, runs: Runs, origin: Origin) -> Summary:
         seeds=max(final.seeds for final in finals),
         settings=[SettingSummary(s.name, s.x, dict(s.parameters)) for s in settings],
         finals=finals,
-        claims=judge(work.experiment.claims, runs),
+        claims=judge(work.experiment.claims, runs, toy=work.scale == "smoke"),
         times=Times(seconds, seconds / runs_made, origin.compile_seconds),
         versions=versions(),
         commits=[one for one in origin.commits if one],
@@ -300,12 +300,11 @@ def _final(work: Work, runs: Runs, setting: str, policy: str) -> Final:
 
 def _reduced(work: Work, finals: list[Final]) -> str:
     """Return what was reduced against the paper: by the plan, and by the number of seeds asked for."""
+    planned = {setting.name: work.plan.repetitions(setting) for setting in work.plan.settings}
     fewer = [
-        final for final in finals if final.seeds < work.plan.repetitions(work.plan.setting(final.setting))
+        (final.seeds, planned[final.setting]) for final in finals if final.seeds < planned[final.setting]
     ]
-    least = min((final.seeds for final in fewer), default=0)
-    words = "repetition was" if least == 1 else "repetitions were"
-    asked = f"{least} {words} asked for" if fewer else ""
+    asked = "{} of {} repetitions were asked for".format(*min(fewer)) if fewer else ""
     met = {(final.setting, final.policy) for final in finals}
     missing = [
         setting.name
