@@ -114,7 +114,7 @@ class Vowpal:
         from vowpalwabbit import Workspace
 
         self.workspace, self.arms = Workspace(self.OPTIONS), range(arms)
-        self.rng = random.Random(0)  # noqa: S311
+        self.rng = random.Random(0)  # noqa: S311 (a simulation)
 
     def form(self, contexts):
         words = [" ".join(f"{index}:{value:.7g}" for index, value in enumerate(row)) for row in contexts]

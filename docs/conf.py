@@ -11,7 +11,7 @@ from superarm.report.console import measured_words
 DOCS = Path(__file__).parent
 sys.path.insert(0, str(DOCS))
 
-import policy_pages  # noqa: E402
+import policy_pages  # noqa: E402 (found through the line above)
 
 project = "superarm"
 copyright = "2026, the superarm developers"

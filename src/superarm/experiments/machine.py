@@ -26,7 +26,7 @@ def commit() -> str:
 def _git(git: str, root: Path, *arguments: str) -> str:
     command = [git, "-C", str(root), *arguments]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=10, check=True)  # noqa: S603
+        done = subprocess.run(command, capture_output=True, text=True, timeout=10, check=True)  # noqa: S603 (git)
     except (OSError, subprocess.SubprocessError):
         return ""
     return done.stdout.strip()
