@@ -520,7 +520,8 @@ class RebuiltNVLDB:
     """NVLDB with V rebuilt; NLDB with variance_aware=False.
 
     Every round: the zeta of the loss, of all duels, by the network before the fit; n steps of Adam on all
-    duels from the current weights; V rebuilt with features and zeta of the network after the fit.
+    duels, from the first weights with reset, else from the current ones; V rebuilt with features and zeta of
+    the network after the fit.
     """
 
     def __init__(
@@ -534,8 +535,10 @@ class RebuiltNVLDB:
         link: str = "logistic",
         variance_aware: bool = True,
         form: str = "figure",
+        reset: bool = False,
     ):
         self.weights, self.theta_0 = copied(start), np.array(start[-1], float)
+        self.first = copied(start) if reset else None
         self.penalty, self.eta, self.steps, self.eps = penalty, eta, steps, eps
         self.link, self.variance_aware, self.form = link, variance_aware, form
         self.duels: list[Duel] = []
@@ -556,8 +559,11 @@ class RebuiltNVLDB:
         self.rebuild()
 
     def fit(self) -> None:
-        zetas = [self.zeta2(duel) for duel in self.duels]
-        self.weights = self.loss(zetas).adam(self.weights, eta=self.eta, steps=self.steps)
+        self.descend([self.zeta2(duel) for duel in self.duels])
+
+    def descend(self, zetas: Sequence[float]) -> None:
+        begin = self.weights if self.first is None else copied(self.first)
+        self.weights = self.loss(zetas).adam(begin, eta=self.eta, steps=self.steps)
 
     def rebuild(self) -> None:
         """Equation 6 with the current network."""
@@ -596,7 +602,7 @@ class FigureNVLDB(RebuiltNVLDB):
             self.fit()
 
     def fit(self) -> None:
-        self.weights = self.loss(self.kept).adam(self.weights, eta=self.eta, steps=self.steps)
+        self.descend(self.kept)
 
 
 class TheoryNVLDB(FigureNVLDB):

@@ -137,16 +137,25 @@ def test_nvldb_as_in_the_figures(rule, strategy):
     policy = in_double(superarm.nvldb(rule=rule, strategy=strategy, units=UNITS, steps=3))
 
     def agent_of(first):
-        return reference.FigureNVLDB(first, steps=3)
+        return reference.FigureNVLDB(first, steps=3, reset=True)
 
     play(policy, 30, agent_of, strategy_of(rule, strategy, True), same_scores)
+
+
+def test_nvldb_with_a_network_that_goes_on_from_fit_to_fit():
+    policy = in_double(superarm.nvldb(units=UNITS, steps=3, restart=False))
+
+    def agent_of(first):
+        return reference.FigureNVLDB(first, steps=3)
+
+    play(policy, 30, agent_of, strategy_of("ucb", "asymmetric", True), same_scores)
 
 
 @pytest.mark.parametrize(
     ("features", "form"), [(None, "figure"), pytest.param(2, "linear", marks=pytest.mark.full)]
 )
 def test_nvldb_with_a_gram_matrix_of_the_features_of_now(features, form):
-    policy = in_double(superarm.nvldb(units=UNITS, steps=3, features=features, refresh=True))
+    policy = in_double(superarm.nvldb(units=UNITS, steps=3, features=features, refresh=True, restart=False))
 
     def agent_of(first):
         return reference.RebuiltNVLDB(first, steps=3, form=form)
@@ -160,7 +169,7 @@ def test_nldb_counts_all_alike(strategy):
     policy = in_double(superarm.nldb(strategy=strategy, units=UNITS, steps=3))
 
     def agent_of(first):
-        return reference.FigureNVLDB(first, steps=3, variance_aware=False)
+        return reference.FigureNVLDB(first, steps=3, reset=True, variance_aware=False)
 
     play(policy, 30, agent_of, strategy_of("ucb", strategy, True), same_scores)
 
@@ -196,7 +205,7 @@ def test_neural_duels_with_other_links(name, link):
     def agent_of(first):
         if theory:
             return reference.TheoryNVLDB(first, steps=3, form="theory", link=link)
-        return reference.FigureNVLDB(first, steps=3, link=link)
+        return reference.FigureNVLDB(first, steps=3, link=link, reset=True)
 
     play(policy, 30, agent_of, strategy_of("ucb", "asymmetric", not theory), same_scores)
 

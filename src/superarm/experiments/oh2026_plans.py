@@ -16,6 +16,8 @@ ROUNDS, SEEDS = 2_000, 20
 STRATEGIES = {"ASYM": "asymmetric", "OSYM": "optimistic", "CSYM": "candidate"}
 LINEAR = ("uniform", "ColSTIM", "MaxPairUCB", "VACDB")
 TINY = {"units": 6, "steps": 3}
+RESET = {"restart": True}  # the network of NVLDB goes back to its start before every fit,
+WARM = {"restart": False}  # or on from the last one
 
 
 def policy_of(label: str, world: Any, rounds: int, **options: Any) -> Any:
@@ -47,27 +49,43 @@ class Problem:
         world: builds it.
         parameters: what a reader must know of it.
         options: of all neural methods.
+        own: of NVLDB and NLDB alone.
         seeds: repetitions at paper scale; None for the plan's.
     """
 
     world: Callable[[], Any]
     parameters: Mapping[str, Any]
     options: Mapping[str, Any]
+    own: Mapping[str, Any] = field(default_factory=lambda: RESET)
     seeds: int | None = None
+
+    def options_of(self, label: str) -> dict[str, Any]:
+        """What the method of that label is built with."""
+        if label in LINEAR:
+            return {}
+        return {**self.options, **({} if label.startswith("NDB") else self.own)}
 
 
 def synthetic(
-    utility: str, *, dim: int = 5, num_arms: int = 5, seeds: int | None = None, **options: Any
+    utility: str,
+    *,
+    dim: int = 5,
+    num_arms: int = 5,
+    own: Mapping[str, Any] = RESET,
+    seeds: int | None = None,
+    **options: Any,
 ) -> Problem:
     """The duels of section 6."""
     world = {"dim": dim, "num_arms": num_arms}
-    parameters = {"utility": utility, **world, **options}
-    return Problem(partial(_duels, utility, **world), parameters, options, seeds)
+    parameters = {"utility": utility, **world, **options, "NVLDB": dict(own)}
+    return Problem(partial(_duels, utility, **world), parameters, options, own, seeds)
 
 
 def classes(name: str, loader: str, *, ordered: bool) -> Problem:
     """The duels of a data set's classes."""
-    return Problem(partial(_classes, loader, ordered), {"data": name, "pool": 20_000}, {})
+    return Problem(
+        partial(_classes, loader, ordered), {"data": name, "pool": 20_000, "NVLDB": dict(RESET)}, {}
+    )
 
 
 def invented(*, ordered: bool) -> Problem:
@@ -153,9 +171,7 @@ class Panels:
     def _setting(
         self, name: str, problem: Problem, labels: Mapping[str, Mapping[str, Any]], rounds: int
     ) -> Setting:
-        options = {
-            label: {**({} if label in LINEAR else problem.options), **more} for label, more in labels.items()
-        }
+        options = {label: {**problem.options_of(label), **more} for label, more in labels.items()}
         return Setting(
             name=name,
             environment=problem.world,

@@ -42,13 +42,16 @@ def shallow_model(
 ) -> Neural:
     """The model of the paper's figures (appendix E.2): u(x) = theta'phi(x), all trained by Adam.
 
-    Two hidden layers of 32 with relu, the second of which is phi; 20 Adam steps of 0.01 every round on the
-    summed, weighted loss of all preferences, with the penalty on theta alone; the Gram matrix grows by the
-    features that a duel had when it was recorded (equation 6).
+    Two hidden layers of 32 with relu, the second of which is phi; every round the network is set back to its
+    start and takes 20 Adam steps of 0.01 on the summed, weighted loss of all preferences, with the penalty on
+    theta alone; the Gram matrix grows by the features that a duel had when it was recorded (equation 6).
 
-    Appendix E.2 says that the Gram matrix is set back to its start every round. Rebuilt from the features of
-    now (`refresh=True`), it grows with them, all widths fall below the differences of utilities within some
-    ten duels, and from then on an arm meets itself and nothing is learned.
+    Appendix E.2 sets "the parameter set V" back every round. We read it of the network, as its rival NDB does
+    and as it calls (theta, W) two sentences before: so features stay close to those of the start, and those
+    of earlier duels comparable with those of now. Fitted on every round from where it is (`restart=False`),
+    the network grows sure of itself, all widths fall below the differences of utilities within some sixty
+    duels, and from then on an arm meets itself and nothing is learned; with the Gram matrix rebuilt from the
+    features of now (`refresh=True`) that takes some ten duels.
 
     Args:
         units: m.
@@ -81,6 +84,7 @@ def shallow_model(
         "optimizer": "adam",
         "learning_rate": 0.01,
         "steps": 20,
+        "restart": True,
         "least_deviation": least_deviation,
         "block": BLOCK,
     }
@@ -169,7 +173,13 @@ def nvldb_theory(
     >>> superarm.nvldb_theory(units=8).model.model.network.network.parametrization
     'shallow'
     """
-    settings = {"features": INPUTS, "parametrization": "shallow", "finish": True, **settings}
+    settings = {
+        "features": INPUTS,
+        "parametrization": "shallow",
+        "restart": False,
+        "finish": True,
+        **settings,
+    }
     return _shallow("nvldb_theory", None, rule, strategy, radius, False, self_duels, settings)
 
 
