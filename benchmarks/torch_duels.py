@@ -33,7 +33,7 @@ def run(settings: dict) -> tuple[float, float]:
         torch.nn.ReLU(),
     )
     last = torch.nn.Linear(units, 1, bias=False)
-    start = last.weight.detach().clone()
+    start = [weight.detach().clone() for weight in (*body.parameters(), *last.parameters())]
     matrix = settings["ridge"] * torch.eye(units)
     ones, others, wins, weights = [], [], [], []
     regret = chance = 0.0
@@ -68,17 +68,21 @@ def run(settings: dict) -> tuple[float, float]:
 
 
 def fit(
-    body: torch.nn.Module, last: torch.nn.Module, start: torch.Tensor, seen: tuple, settings: dict
+    body: torch.nn.Module, last: torch.nn.Module, start: list[torch.Tensor], seen: tuple, settings: dict
 ) -> None:
-    """Adam on the summed, weighted loss of all duels."""
+    """Adam from the first weights, on the summed, weighted loss of all duels."""
     ones, others = torch.stack(seen[0]), torch.stack(seen[1])
     wins, weights = torch.tensor(seen[2]), torch.tensor(seen[3])
-    optimizer = torch.optim.Adam([*body.parameters(), *last.parameters()], lr=settings["learning_rate"])
+    parameters = [*body.parameters(), *last.parameters()]
+    with torch.no_grad():
+        for weight, first in zip(parameters, start, strict=True):
+            weight.copy_(first)
+    optimizer = torch.optim.Adam(parameters, lr=settings["learning_rate"])
     for _ in range(settings["steps"]):
         optimizer.zero_grad()
         gaps = (last(body(ones)) - last(body(others)))[:, 0]
         losses = torch.nn.functional.binary_cross_entropy_with_logits(gaps, wins, reduction="none")
-        penalty = 0.5 * settings["ridge"] * ((last.weight - start) ** 2).sum()
+        penalty = 0.5 * settings["ridge"] * ((last.weight - start[-1]) ** 2).sum()
         ((weights * losses).sum() + penalty).backward()
         optimizer.step()
 

@@ -337,7 +337,7 @@ def among_a_thousand():
     """A policy's state after coin tosses between some of 1,000 arms, and the arms."""
     rng = np.random.default_rng(6)
     arms = rng.uniform(-1, 1, (1000, 5))
-    policy = in_double(superarm.nvldb(units=8, steps=1))
+    policy = in_double(superarm.nvldb(units=8, steps=1, restart=False))
     with jax.enable_x64(True):
         state = policy.init(jax.random.key(2), Spec(dim=5, num_arms=1000, capacity=40))
         for one, other in rng.integers(1000, size=(20, 2)):
@@ -492,7 +492,7 @@ def test_separable_preferences_give_a_finite_fit():
 @pytest.mark.parametrize("name", ["nvldb", "nvldb_theory"])
 def test_a_network_stays_finite_on_separable_preferences(name, link):
     """A linear utility decides, and the first arm of every duel is the better."""
-    policy = getattr(superarm, name)(units=8, learn_every=1, link=link)
+    policy = getattr(superarm, name)(units=8, learn_every=1, link=link, restart=False)
     rng = np.random.default_rng(7)
     arms = rng.normal(size=(200, 2, 4))
     arms = np.take_along_axis(arms, np.argsort(-arms.sum(axis=2), axis=1)[:, :, None], axis=1)
