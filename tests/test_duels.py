@@ -489,10 +489,10 @@ def test_separable_preferences_give_a_finite_fit():
 @pytest.mark.parametrize(
     "link", ["logistic", *(pytest.param(link, marks=pytest.mark.full) for link in ("probit", "exponential"))]
 )
-@pytest.mark.parametrize("name", ["nvldb", "nvldb_theory"])
-def test_a_network_stays_finite_on_separable_preferences(name, link):
+@pytest.mark.parametrize(("name", "warm"), [("nvldb", True), ("nvldb", False), ("nvldb_theory", True)])
+def test_a_network_stays_finite_on_separable_preferences(name, warm, link):
     """A linear utility decides, and the first arm of every duel is the better."""
-    policy = getattr(superarm, name)(units=8, learn_every=1, link=link, restart=False)
+    policy = getattr(superarm, name)(units=8, learn_every=1, link=link, restart=not warm)
     rng = np.random.default_rng(7)
     arms = rng.normal(size=(200, 2, 4))
     arms = np.take_along_axis(arms, np.argsort(-arms.sum(axis=2), axis=1)[:, :, None], axis=1)
@@ -510,8 +510,22 @@ def test_a_network_stays_finite_on_separable_preferences(name, link):
     assert int(state.fit.version) == int(state.record.history.seen) == 200
     assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(state.fit.params))
     first, second = np.asarray(utilities).reshape(200, 2).T
-    assert np.mean(first > second) > 0.95
-    assert np.max(first - second) > 100.0  # where the chance of a win rounds to 1
+    assert np.mean(first > second) > (0.95 if warm else 0.85)
+    if warm:
+        assert np.max(first - second) > 100.0  # where the chance of a win rounds to 1
+
+
+def test_draws_teach_that_two_arms_are_alike():
+    features, seen = jnp.eye(2), jnp.array([True, True])
+    policy = superarm.max_inp(learn_every=1)
+    with jax.enable_x64(True):
+        state = policy.init(jax.random.key(0), Spec(dim=2, num_arms=2, capacity=100))
+        gaps = []
+        for won in (1.0, *[0.5] * 40):
+            state = learned(policy, state, Event(jnp.arange(2), features, jnp.array([won, 1.0 - won]), seen))
+            gaps.append(float(state.fit.params[0] - state.fit.params[1]))
+    assert gaps[0] > 0.3
+    assert 0.0 < gaps[-1] < 0.1  # a loss would have turned it round
 
 
 @pytest.mark.parametrize(
@@ -555,7 +569,11 @@ def test_an_ensembles_reach_is_the_deviation_of_its_members_differences():
         (lambda: duels(num_arms=1), "num_arms must be >= 2"),
         (lambda: matrix_duels(np.full((3, 3), 0.5)), "an arm that beats all others"),
         (lambda: neural(Paired(perceptron(width=4)), finish=True), "finish needs penalized='last'"),
+        (lambda: superarm.nvldb_theory(anchored=False), "finish needs penalized='last', anchored=True"),
         (lambda: perceptron(depth=2, features=3), "features must be INPUTS or >= 1"),
+        (lambda: superarm.nldb(least_deviation=0.2), "least_deviation must be left out"),
+        (lambda: superarm.nvldb(loss="squared"), "loss must be left out, the link says it, got 'squared'"),
+        (lambda: superarm.glm_duel(memory="arms").check(Spec(dim=2, num_arms=3)), "memory must be 'all'"),
     ],
 )
 def test_bad_arguments_are_told_in_one_sentence(build, words):

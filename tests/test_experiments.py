@@ -13,7 +13,7 @@ from superarm.experiments import SCALES, rules, runner
 from superarm.experiments.claims import Claim, Finding, MissingRuns, judge, number
 from superarm.experiments.experiment import Experiment, ExperimentError, Figure, Plan, Setting
 from superarm.experiments.registry import EXPERIMENTS, lookup, matching, plan_of
-from superarm.experiments.runs import Runs, interval, per_round, ratio_interval, share, sweep, total
+from superarm.experiments.runs import Runs, interval, per_round, ratio_interval, relative, share, sweep, total
 from superarm.experiments.store import Cell, Origin, Store
 from superarm.experiments.summary import MAX_BYTES, find_summaries, read_summary
 from superarm.experiments.wen2015 import catalogues
@@ -205,6 +205,13 @@ def test_quantities_take_the_window_that_they_name():
     assert total("a", "p", last=2)(runs).tolist() == [7.0, 9.0]
     assert per_round("a", "p", first=3, last=4)(runs).tolist() == [0.5, 1.5]
     assert share("a", "p", last=4)(runs).tolist() == [0.75, 0.75]
+
+
+def test_a_share_is_of_the_seeds_that_both_have_and_lost_ones_stay_lost():
+    runs = runs_of({("a", "p"): [[4.0], [math.nan], [9.0]], ("a", "base"): [[2.0], [2.0]]})
+    found = relative(total("a", "p"), total("a", "base"))(runs)
+    assert found.index.tolist() == [0, 1]
+    np.testing.assert_array_equal(found, [2.0, math.nan])
 
 
 @pytest.mark.parametrize(

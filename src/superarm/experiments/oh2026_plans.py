@@ -15,7 +15,7 @@ from superarm.experiments.experiment import Plan, Setting
 ROUNDS, SEEDS = 2_000, 20
 STRATEGIES = {"ASYM": "asymmetric", "OSYM": "optimistic", "CSYM": "candidate"}
 LINEAR = ("uniform", "ColSTIM", "MaxPairUCB", "VACDB")
-TINY = {"units": 6, "steps": 3}
+TINY: dict[str, Any] = {"units": 6, "steps": 3}
 RESET = {"restart": True}  # the network of NVLDB goes back to its start before every fit,
 WARM = {"restart": False}  # or on from the last one
 

@@ -126,6 +126,17 @@ def share(setting: str, policy: str, *, last: int) -> Quantity:
     return lambda runs: value(runs) / best(runs)
 
 
+def relative(own: Quantity, base: Quantity) -> Quantity:
+    """The one over the other, of the seeds that both have."""
+
+    def per_seed(runs: Runs) -> Seeds:
+        above, below = own(runs), base(runs)
+        common = above.index.intersection(below.index)
+        return above.loc[common] / below.loc[common]
+
+    return per_seed
+
+
 def sweep(policy: str, *, last: int = 0, low: float = -math.inf, high: float = math.inf) -> Points:
     """Total regret over rounds 1 ... last (0: to the end) at every x in [low, high], in rising order of x."""
 

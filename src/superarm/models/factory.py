@@ -114,9 +114,10 @@ def neural(
     if not layered and (finish or checks.one_of(where, "penalized", penalized, ("all", "last")) == "last"):
         must = "network must be a perceptron to treat its last layer apart"
         raise ValueError(f"{where}: {must}, got {type(inner).__name__}")
-    if finish and (penalized != "last" or is_schedule(penalty) or not penalty > 0 or reduction != "sum"):
-        must = "finish needs penalized='last', reduction='sum' and a penalty above 0"
-        raise ValueError(f"{where}: {must}, got {penalized!r}, {reduction!r} and {penalty}")
+    apart = penalized == "last" and anchored and reduction == "sum"
+    if finish and (not apart or is_schedule(penalty) or not penalty > 0):
+        must = "finish needs penalized='last', anchored=True, reduction='sum' and a penalty above 0"
+        raise ValueError(f"{where}: {must}, got {penalized!r}, {anchored}, {reduction!r} and {penalty}")
     least = _least_deviation(where, least_deviation, weights, kept)
     return Neural(
         ridge=shrinkage,

@@ -56,7 +56,9 @@ class Preferences:
         return self.model.learn_every
 
     def check(self, spec: Spec, width: Width | None) -> None:
-        """Let the model check what a duel is to it."""
+        """Refuse sums per arm, which a difference of two is not of, and let the model check the rest."""
+        if getattr(getattr(self._member, "memory", None), "kind", "") == "arms":
+            raise ValueError("preferences: memory must be 'all', 'window' or 'reservoir', got 'arms'")
         self.model.check(self._sized(spec), width)
 
     def init(self, key: Array, spec: Spec, width: Width | None) -> State:

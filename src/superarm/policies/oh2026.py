@@ -48,10 +48,11 @@ def shallow_model(
 
     Appendix E.2 sets "the parameter set V" back every round. We read it of the network, as its rival NDB does
     and as it calls (theta, W) two sentences before: so features stay close to those of the start, and those
-    of earlier duels comparable with those of now. Fitted on every round from where it is (`restart=False`),
-    the network grows sure of itself, all widths fall below the differences of utilities within some sixty
-    duels, and from then on an arm meets itself and nothing is learned; with the Gram matrix rebuilt from the
-    features of now (`refresh=True`) that takes some ten duels.
+    of earlier duels comparable with those of now. A network that goes on from fit to fit (`restart=False`)
+    grows sure of itself when it is fitted in every round: of 2,000 duels with square utilities 97 in 100 were
+    of an arm with itself in our trials, from which nothing is learned, with the Gram matrix rebuilt from the
+    features of now, too (`refresh=True`), 99, and here 80. In return, utilities of a network that takes 20
+    steps from its start hardly part: weights 1 / zeta^2 stay close to 4, that of a coin.
 
     Args:
         units: m.
@@ -59,7 +60,8 @@ def shallow_model(
         features: D, of a linear layer between the hidden ones and theta, as in appendix E.2; INPUTS (-1) for
             as many as there are inputs, None for no such layer, which was best in our trials.
         ridge: lambda, of the penalty and of the Gram matrix.
-        least_deviation: epsilon; None to count all preferences alike.
+        least_deviation: epsilon, the least that sigma counts for in the weight of a preference, by the fit in
+            force when it is recorded; None to count all alike.
         link: "logistic", "probit" or "exponential" (noise).
         rows: what the Gram matrix is made of: features of the "last-layer", or the "gradient" in all
             parameters, which costs O(p^2) an observation.
@@ -68,6 +70,8 @@ def shallow_model(
     """
     where = "shallow_model"
     checks.one_of(where, "link", link, PREFERENCE_LINKS)
+    if "loss" in fitting:
+        raise ValueError(f"{where}: loss must be left out, the link says it, got {fitting['loss']!r}")
     layers = checks.count(where, "hidden", hidden)
     network = perceptron(
         width=units,
@@ -140,8 +144,11 @@ def nldb(
     >>> superarm.nldb(rule="ts", units=8).name
     'nldb'
     """
+    if settings.get("least_deviation") is not None:
+        must = "least_deviation must be left out, since all count alike; `nvldb` has one"
+        raise ValueError(f"nldb: {must}, got {settings['least_deviation']}")
     if model is None:
-        settings = {"least_deviation": None, **settings}
+        settings = {**settings, "least_deviation": None}
     else:
         model = replace(_given("nldb", model, settings), least_deviation=None)
     return _shallow("nldb", model, rule, strategy, radius, listing, self_duels, settings)
