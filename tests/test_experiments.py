@@ -13,6 +13,7 @@ from superarm.experiments import SCALES, rules, runner
 from superarm.experiments.claims import Claim, Finding, MissingRuns, judge, number
 from superarm.experiments.experiment import Experiment, ExperimentError, Figure, Plan, Setting
 from superarm.experiments.registry import EXPERIMENTS, lookup, matching, plan_of
+from superarm.experiments.runner import _as_planned
 from superarm.experiments.runs import Runs, interval, per_round, ratio_interval, relative, share, sweep, total
 from superarm.experiments.store import Cell, Origin, Store
 from superarm.experiments.summary import MAX_BYTES, find_summaries, read_summary
@@ -503,6 +504,20 @@ def test_a_run_leaves_a_table_a_summary_and_figures(simulator, tmp_path):
     assert summary.refused_fits == 0
     assert summary.times.run_seconds_per_seed == 1.0
     assert set(summary.versions) == {"python", "superarm", "jax", "jaxlib", "numpy", "scipy"}
+
+
+def test_figures_show_settings_and_policies_in_the_order_of_the_plan():
+    settings = tuple(Setting(name, World, {"z": World, "a": World}, {}) for name in ("small", "large"))
+    rows = [("large", "a"), ("large", "z"), ("left", "a"), ("small", "a"), ("small", "z")]  # by name, on disk
+    table = pd.DataFrame(rows, columns=["setting", "policy"])
+    found = _as_planned(Plan(settings, rounds=1, seeds=1), table)
+    assert list(found.itertuples(index=False, name=None)) == [
+        ("small", "z"),
+        ("small", "a"),
+        ("large", "z"),
+        ("large", "a"),
+        ("left", "a"),
+    ]
 
 
 def test_totals_are_the_means_over_seeds(simulator, tmp_path):

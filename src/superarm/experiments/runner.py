@@ -237,7 +237,17 @@ def _finish(work: Work) -> Summary:
 def _runs(work: Work, table: pd.DataFrame) -> Runs:
     met = set(table["setting"])
     axis = {setting.name: setting.x for setting in work.plan.settings if setting.name in met}
-    return Runs(table, axis, lambda name: _other(work, name))
+    return Runs(_as_planned(work.plan, table), axis, lambda name: _other(work, name))
+
+
+def _as_planned(plan: Plan, table: pd.DataFrame) -> pd.DataFrame:
+    """The rows in the plan's order of settings and policies, which is that of panels and legends."""
+    planned = ((setting.name, policy) for setting in plan.settings for policy in setting.policies)
+    place = {one: index for index, one in enumerate(planned)}
+    places = [
+        place.get(one, len(place)) for one in zip(table["setting"], table["policy"], strict=True)
+    ]  # those of an earlier plan come last
+    return table.iloc[np.argsort(places, kind="stable")].reset_index(drop=True)
 
 
 def _other(work: Work, name: str) -> Runs:
