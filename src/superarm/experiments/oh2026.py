@@ -318,7 +318,7 @@ RUNTIME = Experiment(
     plan=Panels(
         {"square": synthetic("square")},
         {LAST: {}, ALL: {"rows": "gradient"}, "NDB-UCB": {}},
-        seeds=2,
+        seeds=5,
         timed=True,
     ),
     claims=(
