@@ -166,7 +166,7 @@ RADIUS = Experiment(
 DATA = {
     "statlog": ("load_shuttle", True, 10),
     "magic": ("load_magic", False, 20),
-    "covertype": ("load_covertype", False, 3),
+    "covertype": ("load_covertype", False, 8),
 }
 
 
