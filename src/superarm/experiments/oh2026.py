@@ -41,7 +41,8 @@ NOTE = (
     "that of equation 6, with the features that duels had when they were made. Of some twenty forms that we "
     "tried on six other seeds with the square utility this one came closest to the paper: it had a third to "
     "a half of the regret of a network that goes on from fit to fit, and a Gram matrix rebuilt from the "
-    "features of now ended exploration within some ten to thirty duels. In return the utilities hardly part, and weights 1 / zeta^2 stay close to 4, that of a coin. Features are "
+    "features of now ended exploration within some ten to thirty duels. In return the utilities hardly part, "
+    "and weights 1 / zeta^2 stay close to 4, that of a coin. Features are "
     "the second hidden layer, where the appendix has an output layer of a dimension that it does not give; "
     "with one of 5 the regret was three to four times as large in those trials. "
 )
