@@ -76,6 +76,14 @@ def test_arms_have_the_row_in_their_own_block():
     assert (met.contexts.min(), met.contexts.max()) == (-1.0, 1.0)
 
 
+def test_features_can_be_taken_as_they_are():
+    features, labels = rows_of_data()
+    world = classification(features, labels, rescale=False)
+    met = offers(world, world.init(jax.random.key(3)))
+    rows = {tuple(row) for row in met.contexts[:, 0, :4]}
+    assert rows == {tuple(row) for row in features}
+
+
 def test_only_the_rows_are_kept():
     """The table of all disjoint features would be K^2 times as large."""
     features, labels = rows_of_data()
@@ -234,6 +242,12 @@ class Odd:
             {"categorical": True},
             ValueError,
             "categorical features must be whole numbers >= 0, got other numbers",
+        ),
+        (
+            ([[0], [1]], [0, 1]),
+            {"categorical": True, "rescale": False},
+            ValueError,
+            "rescale must be True for codes, which are no numbers, got False",
         ),
     ],
 )

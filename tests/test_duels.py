@@ -50,8 +50,13 @@ def chosen(policy, state, key, contexts, count):
 
 
 @jax.jit
+def recorded(policy, state, event):
+    return policy.observe(state, jax.random.key(0), event)
+
+
+@jax.jit
 def learned(policy, state, event):
-    state = policy.observe(state, jax.random.key(0), event)
+    state = recorded(policy, state, event)
     return replace(state, fit=policy.learn(state, jax.random.key(0)))
 
 
@@ -96,7 +101,8 @@ def play(policy, rounds, agent_of, choose, check):
             won = preferred(contexts[count], chances[count], one, other)
             agent.observe(contexts[count][one], contexts[count][other], int(won))
             event = Event(decision.items, decision.features, jnp.array([won, 1.0 - won]), decision.mask)
-            state = learned(policy, state, event)
+            step = learned if (count + 1) % policy.learn_every == 0 else recorded
+            state = step(policy, state, event)
 
 
 def same_scores(agent, contexts, means, widths):
@@ -149,6 +155,18 @@ def test_nvldb_with_a_network_that_goes_on_from_fit_to_fit():
         return reference.FigureNVLDB(first, steps=3)
 
     play(policy, 30, agent_of, strategy_of("ucb", "asymmetric", True), same_scores)
+
+
+def test_between_fits_a_duel_counts_by_the_fit_in_force():
+    policy = in_double(superarm.nvldb(units=UNITS, steps=3, learn_every=4, radius=3.0))
+
+    def agent_of(first):
+        return reference.FigureNVLDB(first, steps=3, reset=True, every=4)
+
+    def choose(agent, contexts, normals, count):
+        return list(reference.ucb_asym(*agent.scores(contexts), 3.0))
+
+    play(policy, 32, agent_of, choose, same_scores)
 
 
 @pytest.mark.parametrize(

@@ -198,10 +198,14 @@ def one_step_gradients(model, history, number):
     return (flatten(START)[None] - flat) / RATE
 
 
-def test_a_batch_of_one_is_any_observation_s_gradient_times_their_number():
+@pytest.mark.parametrize("weighted", [False, True], ids=["alike", "weighted"])
+def test_a_batch_of_one_is_any_observation_s_gradient_times_their_number(weighted):
     history, penalty, number = history_of(), 0.4, 3000
+    weights = np.random.default_rng(8).uniform(1.0, 9.0, SLOTS) if weighted else np.ones(SLOTS)
+    history = replace(history, counts=history.counts * weights)  # such as 1 / zeta^2 of duels
     found = one_step_gradients(model_of(steps=1, batch=1, penalty=penalty), history, number)
-    candidates = USED * slopes(history, START) + penalty * flatten(START)[None]
+    each = weights[:USED, None] * slopes(history, START)
+    candidates = USED * each + penalty * flatten(START)[None]
     distance = np.abs(found[:, None] - candidates[None]).max(axis=2)
     assert distance.min(axis=1).max() < 1e-9
     counts = np.bincount(distance.argmin(axis=1), minlength=USED)

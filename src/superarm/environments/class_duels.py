@@ -56,6 +56,7 @@ def class_duels(
     pool: int | None = None,
     chance: float = 0.7,
     ordered: bool = False,
+    rescale: bool = True,
 ) -> ClassDuels:
     """Return an environment in which two classes of a row are compared.
 
@@ -69,6 +70,7 @@ def class_duels(
         chance: of the true class against another one, above 1/2 and below 1.
         ordered: the class with the higher index always wins, whatever the row: utilities 0, 1, ..., K - 1
             and no noise, which is the paper's world for Statlog.
+        rescale: each feature to [-1, 1]; False for features as they are. The paper tells nothing of it.
 
     Oh, Park & Paik (2026), appendix E.1.2.
 
@@ -84,7 +86,7 @@ def class_duels(
     if chance in (0.5, 1.0):
         raise ValueError(f"{where}: chance must be above 0.5 and below 1, got {chance}")
     return ClassDuels(
-        rows=classification(data, labels, pool=pool),
+        rows=classification(data, labels, pool=pool, rescale=rescale),
         lead=checks.positive(where, "chance", math.log(chance / (1.0 - chance))),
         ordered=bool(ordered),
     )

@@ -20,7 +20,7 @@ from superarm.types import Array, Decision, Offer, Oracle, Outcome, Spec, pytree
 @pytree
 @dataclass(frozen=True)
 class ClassRows:
-    """The rows of one seed: features (m, d) in [-1, 1] and labels (m,)."""
+    """The rows of one seed: features (m, d) and labels (m,)."""
 
     features: Array
     labels: Array
@@ -40,7 +40,7 @@ class Classification(ChoiceWorld):
     """Rows with a class each. Build it with `classification`.
 
     Attributes:
-        features: (n, d) in [-1, 1]; where there are codes, the code of each entry, from 0.
+        features: (n, d) numbers; where there are codes, the code of each entry, from 0.
         labels: (n,) from 0.
         pool: rows of one seed.
         num_codes: distinct codes; 0 where features are numbers.
@@ -99,6 +99,7 @@ def classification(
     oracle: Oracle | None = None,
     pool: int | None = None,
     categorical: bool = False,
+    rescale: bool = True,
 ) -> Classification:
     """Return an environment in which a policy names the class of a row, and learns whether it was right.
 
@@ -115,6 +116,7 @@ def classification(
         pool: draw only from so many rows, which are chosen at random per seed; None for all. Fewer distinct
             rows mean a lower effective dimension.
         categorical: when `data` is an array, its entries are codes without order, whole numbers >= 0.
+        rescale: False to take numbers as they are, which codes are not.
 
     Numbers are rescaled to [-1, 1], each feature by its least and largest value in all rows, to 0 where it
     never changes. (The paper's formula could be read as the least and largest entry of a row.) A code gets a
@@ -136,9 +138,11 @@ def classification(
     num_rows = labels.size
     chosen = num_rows if pool is None else checks.count(where, "pool", pool)
     checks.between(where, "pool", chosen, 1, num_rows)
-    scaled, num_codes = _coded(features) if coded else (_scaled(features), 0)
+    if coded and not rescale:
+        raise ValueError(f"{where}: rescale must be True for codes, which are no numbers, got False")
+    numbers, num_codes = _coded(features) if coded else (_scaled(features) if rescale else features, 0)
     built = Classification(
-        features=scaled,
+        features=numbers,
         labels=labels,
         chooser=chosen_by(where, oracle),
         num_classes=num_classes,

@@ -81,11 +81,13 @@ def synthetic(
     return Problem(partial(_duels, utility, **world), parameters, options, own, seeds)
 
 
-def classes(name: str, loader: str, *, ordered: bool) -> Problem:
+def classes(
+    name: str, loader: str, *, ordered: bool, rescale: bool = True, seeds: int | None = None
+) -> Problem:
     """The duels of a data set's classes."""
-    return Problem(
-        partial(_classes, loader, ordered), {"data": name, "pool": 20_000, "NVLDB": dict(RESET)}, {}
-    )
+    world = partial(_classes, loader, ordered, rescale)
+    told = {} if rescale else {"rescale": False}
+    return Problem(world, {"data": name, "pool": 20_000, **told, "NVLDB": dict(RESET)}, {}, seeds=seeds)
 
 
 def invented(*, ordered: bool) -> Problem:
@@ -99,12 +101,12 @@ def _duels(utility: str, **world: Any) -> Any:
     return duels(utility, **world)
 
 
-def _classes(loader: str, ordered: bool) -> Any:
+def _classes(loader: str, ordered: bool, rescale: bool) -> Any:
     from superarm import datasets
     from superarm.environments import class_duels
 
     rows = getattr(datasets, loader)()
-    return class_duels(rows, pool=min(20_000, len(rows.labels)), ordered=ordered)
+    return class_duels(rows, pool=min(20_000, len(rows.labels)), ordered=ordered, rescale=rescale)
 
 
 def _invented(ordered: bool) -> Any:
