@@ -583,7 +583,18 @@ def test_an_ensembles_reach_is_the_deviation_of_its_members_differences():
         (lambda: superarm.nvldb(strategy="all"), "strategy must be one of"),
         (lambda: superarm.max_inp(link="poisson"), "link must be one of 'logistic', 'probit', 'exponential'"),
         (lambda: superarm.warm_up(superarm.max_inp()), "got a duel"),
-        (lambda: superarm.nvldb(superarm.neural()), "neural(Paired(...))"),
+        (lambda: superarm.nvldb(superarm.glm()), "model must be neural(...)"),
+        (lambda: superarm.nvldb(superarm.neural()), "loss of a duel must be one of 'logistic'"),
+        (lambda: superarm.nvldb(strat="optimistic"), "nvldb: an argument must be known by its name, got"),
+        (lambda: superarm.ndb_ucb(unit=3), "got 'unit'; did you mean 'units'?"),
+        (lambda: superarm.ndb_ucb(hidden="a"), "hidden must be a whole number, got str"),
+        (lambda: superarm.max_inp(learn=5), "max_inp: an argument must be known by its name, got 'learn'"),
+        (lambda: superarm.ensemble_duel(superarm.glm(), ridge=5.0), "ridge must be left out with a model"),
+        (lambda: superarm.ensemble_duel("neural"), "model must have check, beliefs, observe, learn, got str"),
+        (lambda: superarm.ensemble_duel(superarm.glm(link="probit")), "loss must be one of 'logistic'"),
+        (lambda: Duel("foo").check(3), "duel: strategy must be one of 'asymmetric'"),
+        (lambda: matrix_duels([[0.5, 0.7], [0.4, 0.5]]), "must add up to 1, got 0.7 and 0.4"),
+        (lambda: matrix_duels([[0.5, 0.7]]), "chances must be square, got (1, 2)"),
         (lambda: duels(num_arms=1), "num_arms must be >= 2"),
         (lambda: matrix_duels(np.full((3, 3), 0.5)), "an arm that beats all others"),
         (lambda: neural(Paired(perceptron(width=4)), finish=True), "finish needs penalized='last'"),
@@ -592,6 +603,7 @@ def test_an_ensembles_reach_is_the_deviation_of_its_members_differences():
         (lambda: superarm.nldb(least_deviation=0.2), "least_deviation must be left out"),
         (lambda: superarm.nvldb(loss="squared"), "loss must be left out, the link says it, got 'squared'"),
         (lambda: superarm.glm_duel(memory="arms").check(Spec(dim=2, num_arms=3)), "memory must be 'all'"),
+        (lambda: superarm.ensemble_duel(memory="arms"), "memory must be 'all'"),
     ],
 )
 def test_bad_arguments_are_told_in_one_sentence(build, words):
@@ -639,3 +651,61 @@ def test_variances_that_are_told_are_not_dropped_in_silence():
     world = superarm.environments.duels("square", dim=3, num_arms=3, tells_variance=True)
     with pytest.raises(ValueError, match="neural model: refresh must be False where variances are told"):
         superarm.simulate(policy, world, rounds=4, seeds=1, workers=0)
+
+
+def test_a_network_is_paired_with_itself():
+    """f(x_1) - f(x_2), not f(x_1 - x_2): whatever way it comes to a duel."""
+    network = perceptron(width=4)
+    plain, paired = (
+        neural(one, loss="logistic", row_scale=1.0, learn_every=2) for one in (network, Paired(network))
+    )
+    for build in (
+        superarm.nvldb,
+        superarm.ndb_ts,
+        superarm.ensemble_duel,
+        lambda model: superarm.policy(model, chooser="optimistic"),
+        lambda model: superarm.policy(model, chooser="optimistic", explorer="ensemble"),
+    ):
+        assert build(plain) == build(paired)
+    assert not superarm.ensemble_duel(plain).chooser.self_duels  # its members start alike
+    assert superarm.ensemble_duel().chooser.self_duels
+    assert superarm.ensemble_duel(plain, self_duels=True).chooser.self_duels
+    with pytest.raises(TypeError, match=r"network must be Paired\(network\), which compares, got"):
+        Preferences(plain).check(Spec(dim=2, num_arms=3, capacity=4), None)
+
+
+@pytest.mark.parametrize(
+    ("policy", "world", "words"),
+    [
+        (superarm.lin_ucb(), duels(dim=3, num_arms=4), "must choose two arms to compare in Duels"),
+        (superarm.uniform(superarm.top_k(2)), duels(dim=3, num_arms=4), "must choose two arms to compare"),
+        (
+            superarm.max_inp(),
+            superarm.environments.linear_scores(dim=3, num_arms=4),
+            "must choose one arm or a set, not a duel in LinearScores",
+        ),
+    ],
+)
+def test_a_duel_and_a_choice_do_not_meet(policy, world, words):
+    with pytest.raises(ValueError, match=words):
+        superarm.simulate(policy, world, rounds=4, seeds=1, workers=0)
+    with pytest.raises(ValueError, match=words):
+        superarm.tune(lambda scale: policy, {"scale": [1.0]}, world, rounds=4, seeds=1, workers=0)
+
+
+def test_arms_that_stay_are_compared():
+    world = superarm.environments.fixed_arms(duels(dim=3, num_arms=4))
+    assert superarm.simulate(superarm.max_inp(), world, rounds=4, seeds=1, workers=0).rounds == 4
+
+
+@pytest.mark.parametrize("build", [superarm.max_inp, superarm.max_pair_ucb, superarm.colstim])
+def test_named_linear_duels_can_be_of_two_different_arms(build):
+    world = duels("linear", dim=2, num_arms=3)
+    items = {
+        option: np.stack(
+            superarm.simulate(build(self_duels=option), world, rounds=60, seeds=1, workers=0).table["items"]
+        )
+        for option in (True, False)
+    }
+    assert np.any(items[True][:, 0] == items[True][:, 1])
+    assert np.all(items[False][:, 0] != items[False][:, 1])

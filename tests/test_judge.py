@@ -41,6 +41,14 @@ def test_a_policy_learns_and_is_judged(made):
     assert found["dr"].low < 0.9 * BEST < found["dr"].high
 
 
+def test_duels_have_no_rewards_to_judge_by():
+    contexts, actions = np.ones((4, 3, 2)), np.array([[0, 1]] * 4)
+    log = event_log(contexts, actions, np.array([[1.0, 0.0]] * 4), propensities=np.full((4, 2), 2 / 3))
+    for policy in (superarm.max_inp(), Agent(superarm.max_inp())):
+        with pytest.raises(ValueError, match="policy must earn rewards, which a duel does not, got max_inp"):
+            judge(policy, log)
+
+
 def test_nothing_is_learned_from_no_events(made):
     found = judge(superarm.uniform(), made, train=0.0)
     assert found["ips"].estimate == pytest.approx(float(np.mean(made.rewards)), abs=1e-9)
@@ -256,9 +264,8 @@ def test_a_log_is_read_as_it_was_while_its_agent_forgets(tmp_path, monkeypatch):
 
 
 def test_policies_that_choose_otherwise_are_refused(made, tmp_path):
-    for policy in (superarm.comb_lin_ucb(superarm.top_k(2)), superarm.max_inp()):
-        with pytest.raises(ValueError, match="judge: policy must choose as many arms as the log, 1, got 2"):
-            judge(policy, made)
+    with pytest.raises(ValueError, match="judge: policy must choose as many arms as the log, 1, got 2"):
+        judge(superarm.comb_lin_ucb(superarm.top_k(2)), made)
     ranked = event_log(made.contexts, np.tile([0, 1], (EVENTS, 1)), np.zeros((EVENTS, 2)), ranking=True)
     with pytest.raises(ValueError, match="as many arms as the log, 2, got 3"):
         judge(superarm.comb_lin_ucb(superarm.top_k(3)), ranked)
@@ -340,7 +347,7 @@ TUNE = ("tune", "--log", "log.csv", "--policy", "policy.toml")
         ((*EVALUATE, "--train", "1.0"), "judge: train must leave 2 events to judge by, got 1 of 2000"),
         ((*EVALUATE, "--clip", "0"), "clip must be > 0, got 0.0"),
         ((*EVALUATE, "--propensity", ""), "log must have propensities for ips, snips, dr, got None"),
-        (("evaluate", "log.csv", "--policy", "duel.toml"), "must choose as many arms as the log, 1, got 2"),
+        (("evaluate", "log.csv", "--policy", "duel.toml"), "must earn rewards, which a duel does not"),
         (("evaluate", "log.csv", "--policy", "set.toml"), "must choose as many arms as the log, 1, got 2"),
         ((*TUNE, "--grid", "epsilon=2,3"), "epsilon must be between 0 and 1, got 2.0"),
         ((*TUNE, "--grid", "epsilon=0.5", "--propensity", ""), "must have propensities for dr, got None"),

@@ -203,6 +203,11 @@ def test_a_floor_mixes_in_chance():
     assert scores.tolist() == [[0.0, 0.0], [0.0, 1.0], [0.0, 0.0]]
 
 
+def test_chances_of_duels_are_drawn_when_asked_for():
+    assert Agent(superarm.glm_duel(rule="ts")).select(CONTEXTS).propensities is None
+    assert Agent(superarm.glm_duel(rule="ts"), draws=20).select(CONTEXTS).propensities is not None
+
+
 def test_no_draws_no_chance():
     assert Agent(superarm.lin_ts(), draws=0).select(CONTEXTS).propensities is None
     assert Agent(superarm.lin_ucb(), draws=0).select(CONTEXTS).propensities.tolist() == [1.0]

@@ -10,7 +10,7 @@ from superarm.choosers import oracles
 from superarm.choosers.oracles import top_k
 from superarm.compile_cache import keep_compiled
 from superarm.compose import policy
-from superarm.models import glm, network, neural, perceptron
+from superarm.models import glm, network, neural, perceptron, shallow_model
 from superarm.policies import (
     ada_ofu_ecolog,
     cn_ts,
@@ -174,6 +174,7 @@ __all__ = [
     "perceptron",
     "policy",
     "rewards",
+    "shallow_model",
     "shallow_radius",
     "simulate",
     "tail_bound",

@@ -108,8 +108,8 @@ class Agent:
                 - max_observations: that a policy which keeps all its history may keep.
                 - min_propensity: the least chance of every arm on offer; the policy explores uniformly as
                   often as that takes.
-                - draws: decisions drawn for the chance of a choice where it cannot be computed; 0 not to. 100
-                  unless an oracle runs on the host, which then is called so often: 0.
+                - draws: decisions drawn for the chance of a choice where it cannot be computed; 0 not to.
+                  100, but 0 for duels, and where an oracle runs on the host, which then is called so often.
                 - ranking: whether the order within a set is a ranking, for the chances.
         """
         where = "agent"
@@ -330,7 +330,8 @@ class Agent:
         """Return one row per chosen item: the score that it was chosen by, and what is believed of it now.
 
         Columns: item, score, mean, width (one standard deviation, or the width of a confidence bound; NaN
-        where the model has none) and bonus, which is what the score had above the mean of now.
+        where the model has none) and bonus, which is what the score had above the mean of now. The score of
+        an arm in a duel is its utility: what made the two meet is the doubt about their difference.
         """
         if not isinstance(decision, Selection):
             raise TypeError(f"explain: decision must be a Selection, got {type(decision).__name__}")
@@ -361,6 +362,7 @@ class Agent:
             decision: the selection, or its id.
             feedback: a number; for a set one per item, with None where it is not known, or a mapping from ids
                 for some items only, the others later; for a duel how much the first arm is preferred, 1 or 0.
+                True and False are 1 and 0.
 
         Returns:
             True when something new was learned; False for feedback that had come before, or for a decision

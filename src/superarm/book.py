@@ -11,8 +11,7 @@ import numpy as np
 from superarm import engine
 from superarm.algebra import Policy
 from superarm.arms import Arms, arms_of
-from superarm.choosers.duel import Duel
-from superarm.choosers.layered_duel import LayeredDuel
+from superarm.choosers.duel import is_duel
 from superarm.core import Core
 from superarm.errors import UnknownDecisionError
 from superarm.frames import Id
@@ -39,7 +38,7 @@ class Book:
         self.core: Core | None = None
         self.waiting: OrderedDict[int, Pending] = OrderedDict()
         self.updates = self.expired = self.repeated = 0
-        self.is_duel = isinstance(policy.chooser, Duel | LayeredDuel)
+        self.is_duel = is_duel(policy.chooser)
         self.feedback_range = engine.feedback_range(first.model)
 
     @property

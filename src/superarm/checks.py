@@ -5,8 +5,10 @@ ValueError for values, TypeError for types; every message reads `where: name mus
 
 from __future__ import annotations
 
+import difflib
+import inspect
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -70,6 +72,16 @@ def one_of(where: str, name: str, value: Any, options: Sequence[str]) -> str:
         listed = ", ".join(repr(option) for option in options)
         raise ValueError(f"{where}: {name} must be one of {listed}, got {value!r}")
     return str(value)
+
+
+def keywords(where: str, given: Iterable[str], *functions: Callable[..., Any]) -> None:
+    """Refuse a name that is an argument of none of `functions`, to which the others are passed on."""
+    known = [name for one in functions for name in inspect.signature(one).parameters]
+    for name in given:
+        if name not in known:
+            close = difflib.get_close_matches(name, known, 1)
+            hint = f"; did you mean {close[0]!r}?" if close else ""
+            raise TypeError(f"{where}: an argument must be known by its name, got {name!r}{hint}")
 
 
 def has(where: str, name: str, value: Any, methods: Sequence[str]) -> Any:

@@ -35,12 +35,12 @@ from superarm.models import (
     OnePassLogistic,
     Paired,
     PerturbedHistory,
-    Preferences,
     glm,
     neural,
     perceptron,
 )
 from superarm.models.links import link_of
+from superarm.models.preferences import preferences
 from superarm.policies.parts import LINEAR_WIDTHS, NEURAL_WIDTHS, linear_model, radius_of
 from superarm.types import Chooser, Explorer, Width
 from superarm.widths import Constant, Radius
@@ -126,7 +126,7 @@ def policy(
     part, link = _model(model, kind, duel, settings)
     part, chosen_width = _with_width(part, kind, width)
     part = _explored(part, kind, link, duel, exploring)
-    part = Preferences(part) if duel else part
+    part = preferences(WHERE, part) if duel else part
     if not named:
         scorer: Any = checks.has(WHERE, "explorer", explorer, ("scores",))
     else:

@@ -254,7 +254,8 @@ def _presets() -> dict[str, Callable[..., Any]]:
 
     named = {name: getattr(policies, name) for name in policies.__all__}
     named |= {name: getattr(oracles, name) for name in oracles.__all__}
-    named |= {name: getattr(models, name) for name in ("glm", "network", "neural", "perceptron")}
+    factories = ("glm", "network", "neural", "perceptron", "shallow_model")
+    named |= {name: getattr(models, name) for name in factories}
     return {name: one for name, one in named.items() if inspect.isfunction(one)}
 
 

@@ -15,8 +15,7 @@ import numpy as np
 
 from superarm.algebra import Policy
 from superarm.choosers.best import Best
-from superarm.choosers.duel import Duel
-from superarm.choosers.layered_duel import LayeredDuel
+from superarm.choosers.duel import is_duel
 from superarm.explorers.floor import Floor
 from superarm.explorers.greedy import Greedy
 from superarm.explorers.responses import Responses
@@ -103,7 +102,7 @@ def grown(policy: Policy, key: Array, state: State, spec: Spec) -> State:
 
 def greedy(policy: Policy) -> Policy:
     """The policy that chooses by the mean, of the rewards where its explorer does; one arm for a duel."""
-    if isinstance(policy.chooser, Duel | LayeredDuel):
+    if is_duel(policy.chooser):
         return replace(policy, explorer=Greedy(), chooser=Best())
     return replace(policy, explorer=_greedy(policy.explorer))
 

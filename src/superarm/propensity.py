@@ -12,8 +12,7 @@ import jax
 import jax.numpy as jnp
 
 from superarm.algebra import Policy
-from superarm.choosers.duel import Duel
-from superarm.choosers.layered_duel import LayeredDuel
+from superarm.choosers.duel import is_duel
 from superarm.precision import FLOAT, double
 from superarm.types import Array, State, pytree
 
@@ -89,7 +88,7 @@ def drawn_propensity(
     def again(key: Array) -> Array:
         return policy.select(state, key, contexts, count, mask).items
 
-    cost = contexts.shape[0] ** (2 if isinstance(policy.chooser, Duel | LayeredDuel) else 1)
+    cost = contexts.shape[0] ** (2 if is_duel(policy.chooser) else 1)
     at_once = max(1, min(draws, MOST // cost))
     others = jax.lax.map(again, jax.random.split(key, draws), batch_size=at_once)  # (draws, k)
     return counted(others, items, ranking=ranking)

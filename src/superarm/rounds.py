@@ -8,7 +8,9 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from superarm import checks
 from superarm.algebra import Policy
+from superarm.choosers.duel import is_duel
 from superarm.types import Array, Decision, Environment, Event, Outcome, State, pytree
 
 
@@ -41,6 +43,16 @@ class Trace:
     healthy: Array
     items: Array  # (k,)
     event: Any = ()  # the event, where a later policy will observe it again
+
+
+def check_meeting(where: str, name: str, policy: Policy, environment: Environment, rounds: int) -> None:
+    """Refuse a policy that cannot be run in an environment, in one sentence."""
+    checks.has(where, name, policy, ("epochs", "check"))
+    policy.check(replace(environment.spec, capacity=rounds * policy.chooser.size))
+    if is_duel(policy.chooser) != is_duel(environment):
+        kind = "two arms to compare" if is_duel(environment) else "one arm or a set, not a duel"
+        met = type(environment).__name__
+        raise ValueError(f"{where}: {name} must choose {kind} in {met}, got {policy.chooser!r}")
 
 
 def keys_of(seed: int) -> Keys:

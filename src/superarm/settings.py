@@ -9,6 +9,7 @@ import numpy as np
 
 from superarm import checks
 from superarm.algebra import Policy
+from superarm.choosers.duel import is_duel
 from superarm.program import Chances
 from superarm.propensity import takes_floor
 
@@ -44,8 +45,10 @@ def settings_of(where: str, policy: Policy, given: dict[str, Any]) -> Settings:
     known = [one.name for one in fields(Settings)]
     for name in given:
         checks.one_of(where, "a setting", name, known)
-    # An oracle on the host would be called a hundred times more for every decision.
-    one = Settings(**({} if policy.native else {"draws": 0}) | given)
+    # An oracle on the host would be called a hundred times more for every decision; n^2 pairs of arms would
+    # be scored so often, for chances that no estimate of rewards can use.
+    drawn = policy.native and not is_duel(policy.chooser)
+    one = Settings(**({} if drawn else {"draws": 0}) | given)
     numbers: dict[str, Any] = {}
     for name, low in (("seed", 0), ("max_pending", 1), ("max_observations", 1), ("draws", 0)):
         numbers[name] = checks.count(where, name, getattr(one, name), low=low)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from superarm.clusters import check_engine, connected, run_jobs
 from superarm.progress import progress_of
 from superarm.result import Result
 from superarm.rollout import run_seed, warn_of_refused_fits
-from superarm.rounds import SimulationError
+from superarm.rounds import SimulationError, check_meeting
 from superarm.types import Environment
 from superarm.workers import OnRounds
 
@@ -107,8 +107,7 @@ def compare(
     chosen = _seeds(where, seeds)
     environment.check()
     for policy in policies.values():
-        checks.has(where, "policies", policy, ("epochs", "check"))
-        policy.check(replace(environment.spec, capacity=rounds * policy.chooser.size))
+        check_meeting(where, "policies", policy, environment, rounds)
     keep = keep_items and record_every == 1
     labels = [label for label in policies for _ in chosen]
     jobs = [

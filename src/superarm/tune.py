@@ -24,7 +24,7 @@ from superarm.algebra import Policy
 from superarm.batches import Batch, Total, can_join, differing, room, run_batch
 from superarm.clusters import check_engine, connected, run_jobs
 from superarm.progress import progress_of
-from superarm.rounds import SimulationError
+from superarm.rounds import SimulationError, check_meeting
 from superarm.types import Environment
 
 if TYPE_CHECKING:
@@ -295,8 +295,8 @@ def _product(grid: Mapping[str, tuple[Any, ...]]) -> list[Point]:
 def _built(
     where: str, build: Callable[..., Policy], point: Point, environment: Environment, rounds: int
 ) -> Policy:
-    policy = checks.has(where, f"build({words(point)})", build(**point), ("epochs", "check"))
-    policy.check(replace(environment.spec, capacity=rounds * policy.chooser.size))
+    policy = build(**point)
+    check_meeting(where, f"build({words(point)})", policy, environment, rounds)
     return policy
 
 

@@ -335,7 +335,7 @@ class Environment(Protocol):
 
     The randomness of round t comes from the key alone, so every policy meets the same contexts and noise. A
     world whose rounds have an order has `turn(world, count)`, too, which returns what `offer` and `respond`
-    get as the world in round `count`.
+    get as the world in round `count`. A world that compares two arms says so: `compares = True`.
     """
 
     @property

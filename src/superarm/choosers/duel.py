@@ -9,14 +9,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
 
+from superarm import checks
 from superarm.types import Array, Choice, PairScores, pytree, static
 
 STRATEGIES = ("asymmetric", "optimistic", "candidate")
+
+
+def is_duel(part: Any) -> bool:
+    """Whether a chooser chooses two arms to be compared, or a world compares them."""
+    return bool(getattr(part, "compares", False))
 
 
 @pytree
@@ -28,6 +34,13 @@ class Duel:
         strategy: "asymmetric", "optimistic" or "candidate".
         self_duels: an arm may meet itself, as in the paper: it says that nothing is left to learn. Otherwise
             the two differ, wherever two arms are available.
+
+    >>> import jax, jax.numpy as jnp
+    >>> from superarm.types import PairScores
+    >>> bonus = jnp.array([[0.0, 2.0], [2.0, 0.0]])
+    >>> scores = PairScores(mean=jnp.array([1.0, 0.0]), bonus=bonus, reach=bonus, spread=bonus)
+    >>> Duel("asymmetric").choose(jax.random.key(0), scores, jnp.ones(2, bool)).items.tolist()
+    [0, 1]
     """
 
     strategy: str = static(default="asymmetric")
@@ -35,9 +48,11 @@ class Duel:
 
     native: ClassVar[bool] = True
     size: ClassVar[int] = 2
+    compares: ClassVar[bool] = True
 
     def check(self, num_arms: int) -> None:
-        """Refuse a single arm, unless it may meet itself."""
+        """Refuse an unknown strategy, and a single arm, unless it may meet itself."""
+        checks.one_of("duel", "strategy", self.strategy, STRATEGIES)
         if num_arms < 2 and not self.self_duels:
             raise ValueError(f"duel: num_arms must be >= 2 without self-duels, got {num_arms}")
 

@@ -23,6 +23,7 @@ class LayeredDuel:
 
     native: ClassVar[bool] = True
     size: ClassVar[int] = 2
+    compares: ClassVar[bool] = True
 
     def check(self, num_arms: int) -> None:
         """Accept any number of arms; a single one meets itself."""

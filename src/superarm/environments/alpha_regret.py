@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from superarm import checks
+from superarm.choosers.duel import is_duel
 from superarm.precision import double
 from superarm.types import Array, Decision, Environment, Offer, Oracle, Outcome, Spec, pytree
 
@@ -22,6 +23,11 @@ class AlphaRegret:
     def oracle(self) -> Oracle | None:
         """The environment's exact oracle, if it has one."""
         return getattr(self.environment, "oracle", None)
+
+    @property
+    def compares(self) -> bool:
+        """As the environment."""
+        return is_duel(self.environment)
 
     @property
     def native(self) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -67,6 +67,8 @@ PREFERENCES = (*PREFERENCE_LINKS, "certain")
 
 class DuelWorld:
     """What all worlds of duels have in common."""
+
+    compares: ClassVar[bool] = True
 
     @property
     def oracle(self) -> None:

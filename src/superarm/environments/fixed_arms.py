@@ -8,6 +8,7 @@ from typing import Any
 import jax
 
 from superarm import checks
+from superarm.choosers.duel import is_duel
 from superarm.types import Array, Decision, Environment, Offer, Oracle, Outcome, Spec, pytree
 
 
@@ -31,6 +32,11 @@ class FixedArms:
     def oracle(self) -> Oracle | None:
         """The environment's oracle, if it has one."""
         return getattr(self.environment, "oracle", None)
+
+    @property
+    def compares(self) -> bool:
+        """As the environment."""
+        return is_duel(self.environment)
 
     @property
     def native(self) -> bool:

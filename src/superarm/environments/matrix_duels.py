@@ -72,8 +72,12 @@ def matrix_duels(chances: Any) -> MatrixDuels:
     where = "matrix_duels"
     table = checks.matrix(where, "chances", chances, (None, None))
     checks.between(where, "chances", table, 0.0, 1.0)
-    if table.shape[0] != table.shape[1] or not np.allclose(table + table.T, 1.0):
-        raise ValueError(f"{where}: chances must be square with chances + chances' = 1, got {table.shape}")
+    if table.shape[0] != table.shape[1]:
+        raise ValueError(f"{where}: chances must be square, got {table.shape}")
+    if len(odd := np.argwhere(~np.isclose(table + table.T, 1.0))):
+        one, other = odd[0]
+        must = f"chances of {one} against {other} and of {other} against {one} must add up to 1"
+        raise ValueError(f"{where}: {must}, got {table[one, other]:g} and {table[other, one]:g}")
     others = ~np.eye(len(table), dtype=bool)
     winners = np.flatnonzero(np.all((table > 0.5) | ~others, axis=1))
     if winners.size != 1:

@@ -13,6 +13,7 @@ import pandas as pd
 from superarm import checks, engine
 from superarm.agent import Agent
 from superarm.arms import require_places
+from superarm.choosers.duel import is_duel
 from superarm.evaluate.chances import chances_of
 from superarm.evaluate.estimates import Estimates
 from superarm.evaluate.log import Log
@@ -63,7 +64,10 @@ def _require_alike(where: str, policy: Any, log: Log) -> None:
     """Refuse a policy that chooses something else than the log's did."""
     checks.has(where, "log", log, ("contexts", "actions", "rewards", "ranking"))
     one = policy.policy if isinstance(policy, Agent) else policy
-    size, slots = checks.has(where, "policy", one, ("epochs", "chooser")).chooser.size, log.slots or 1
+    chooser, slots = checks.has(where, "policy", one, ("epochs", "chooser")).chooser, log.slots or 1
+    if is_duel(chooser):  # preferences of its two arms add up to 1, so that every policy would earn 1
+        raise ValueError(f"{where}: policy must earn rewards, which a duel does not, got {one.name}")
+    size = chooser.size
     if (log.slots is None and size > 1) or (log.ranking and size != slots):
         must = "policy must choose as many arms as the log"
         raise ValueError(f"{where}: {must}, {slots}, got {size}")

@@ -24,8 +24,7 @@ import pandas as pd
 
 from superarm import checks
 from superarm.algebra import Policy
-from superarm.choosers.duel import Duel
-from superarm.choosers.layered_duel import LayeredDuel
+from superarm.choosers.duel import is_duel
 from superarm.evaluate.log import Log
 from superarm.evaluate.stretch import Place, shuffled, stretch
 from superarm.rollout import Run, compiled, run_seed
@@ -108,11 +107,7 @@ class LoggedWorld:
     def chunks(self, run: Run, state: State) -> tuple[Chunk, float]:
         """Return what runs some rounds, and the seconds that it took to compile."""
         policy, slots = run.policy, self.log.slots or 1
-        if (
-            policy.chooser.size != slots
-            or not policy.native
-            or isinstance(policy.chooser, Duel | LayeredDuel)
-        ):
+        if policy.chooser.size != slots or not policy.native or is_duel(policy.chooser):
             what = "one arm" if slots == 1 else f"sets of {slots}, as the log"
             must = f"policy must choose {what}, by a chooser that JAX can trace"
             raise ValueError(f"replay: {must}, got {policy.name} with sets of {policy.chooser.size}")

@@ -17,6 +17,7 @@ from superarm.models.paired import Paired
 from superarm.models.perturbed import PerturbedHistory
 from superarm.models.planned import Planned
 from superarm.models.preferences import Preferences
+from superarm.models.utilities import full_gradient_model, shallow_model
 
 __all__ = [
     "LINKS",
@@ -36,8 +37,10 @@ __all__ = [
     "PerturbedHistory",
     "Planned",
     "Preferences",
+    "full_gradient_model",
     "glm",
     "network",
     "neural",
     "perceptron",
+    "shallow_model",
 ]

@@ -16,7 +16,14 @@ from superarm.widths.rows import LayerRows, PairRows, Rows, flat
 @pytree
 @dataclass(frozen=True)
 class Paired:
-    """f(x_1) - f(x_2) of pairs [x_1; x_2] in R^(2 d), by a network f of contexts in R^d."""
+    """f(x_1) - f(x_2) of pairs [x_1; x_2] in R^(2 d), by a network f of contexts in R^d.
+
+    >>> import jax, superarm
+    >>> network = Paired(superarm.perceptron(width=8))
+    >>> params = network.init(jax.random.key(0), 6)  # contexts in R^3
+    >>> network.apply(params, jax.numpy.ones((1, 6))).tolist()  # of an arm with itself
+    [0.0]
+    """
 
     network: Scorer
 

@@ -16,8 +16,10 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from superarm import checks
 from superarm.models.coefficients import Coefficients
 from superarm.models.ensemble import Ensemble
+from superarm.models.links import LINKS, PREFERENCE_LINKS
 from superarm.models.paired import Paired
 from superarm.types import Array, Beliefs, Event, Model, Spec, State, Width, pytree
 
@@ -37,15 +39,43 @@ def preference_of(event: Event) -> tuple[Array, Array]:
     return first, known & valid
 
 
+def preferences(where: str, model: Any) -> Preferences:
+    """Return a model of utilities as one of preferences; a network is paired, unless it is already.
+
+    >>> import superarm
+    >>> network = superarm.perceptron(width=8)
+    >>> type(preferences("mine", superarm.neural(network, loss="logistic")).model.network).__name__
+    'Paired'
+    """
+    inner: Any = model.model if isinstance(model, Ensemble) else model
+    checks.has(where, "model", inner, ("check", "beliefs", "observe", "learn"))
+    _require_utilities(where, inner)
+    if not isinstance(getattr(inner, "network", Coefficients()), Coefficients | Paired):
+        inner = replace(inner, network=Paired(inner.network))
+    return Preferences(replace(model, model=inner) if isinstance(model, Ensemble) else inner)
+
+
+def _require_utilities(where: str, model: Any) -> None:
+    """Refuse a model that cannot be fitted to preferences."""
+    if getattr(getattr(model, "memory", None), "kind", "") == "arms":  # a difference is of two arms
+        raise ValueError(f"{where}: memory must be 'all', 'window' or 'reservoir' for a duel, got 'arms'")
+    if (fitting := getattr(model, "fitting", None)) is not None:
+        checks.one_of(where, "loss of a duel", fitting.loss, [LINKS[name].loss for name in PREFERENCE_LINKS])
+
+
 @pytree
 @dataclass(frozen=True)
 class Preferences:
-    """A model of utilities, fitted to preferences.
+    """A model of utilities, fitted to preferences. `preferences` makes it of any that can be.
 
     Args:
         model: a generalized linear or other linear model, which learns from x_1 - x_2; or a `Neural` model
             whose network is `Paired`, which learns from [x_1; x_2]; or an `Ensemble` of one of them, whose
             members see preferences with perturbations of their own.
+
+    >>> import superarm
+    >>> Preferences(superarm.glm(link="probit")).learn_every
+    1
     """
 
     model: Model
@@ -56,9 +86,12 @@ class Preferences:
         return self.model.learn_every
 
     def check(self, spec: Spec, width: Width | None) -> None:
-        """Refuse sums per arm, which a difference of two is not of, and let the model check the rest."""
-        if getattr(getattr(self._member, "memory", None), "kind", "") == "arms":
-            raise ValueError("preferences: memory must be 'all', 'window' or 'reservoir', got 'arms'")
+        """Refuse what cannot learn from preferences, and let the model check the rest."""
+        _require_utilities("preferences", self._member)
+        network = getattr(self._member, "network", Coefficients())
+        if not isinstance(network, Coefficients | Paired):  # it would learn f(x_1 - x_2), and score f(x)
+            got = type(network).__name__
+            raise TypeError(f"preferences: network must be Paired(network), which compares, got {got}")
         self.model.check(self._sized(spec), width)
 
     def init(self, key: Array, spec: Spec, width: Width | None) -> State:
@@ -90,6 +123,11 @@ class Preferences:
     def learn(self, state: State, key: Array, width: Width | None) -> Any:
         """Return the model's fit."""
         return self.model.learn(state, key, width)
+
+    @property
+    def deep(self) -> bool:
+        """Whether utilities are a network's."""
+        return self._network is not None
 
     @property
     def _member(self) -> Any:

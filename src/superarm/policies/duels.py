@@ -11,7 +11,8 @@ from superarm.choosers.duel import STRATEGIES
 from superarm.explorers import PairColstim, PairEnsemble, PairThompson, PairUCB, PairUniform
 from superarm.models import Ensemble, ItemMeans, Preferences, glm
 from superarm.models.links import PREFERENCE_LINKS
-from superarm.policies.oh2026 import RULES
+from superarm.models.preferences import preferences
+from superarm.policies.oh2026 import RULES, refuse_beside_model
 from superarm.policies.parts import radius_of
 from superarm.types import Explorer
 from superarm.widths import Full, Radius
@@ -55,11 +56,17 @@ def glm_duel(
 
 
 def max_inp(
-    *, radius: float | Radius = 1.0, link: str = "logistic", ridge: float = 1.0, **fitting: Any
+    *,
+    radius: float | Radius = 1.0,
+    link: str = "logistic",
+    ridge: float = 1.0,
+    self_duels: bool = True,
+    **fitting: Any,
 ) -> Policy:
     """MaxInP: of the arms that no other is surely better than, the two that differ most in information.
 
-    Saha (2021), Optimal algorithms for stochastic contextual preference bandits, NeurIPS.
+    `glm_duel` with rule "ucb" and strategy "candidate"; the arguments are its. Saha (2021), Optimal
+    algorithms for stochastic contextual preference bandits, NeurIPS.
 
     >>> import superarm
     >>> superarm.max_inp(learn_every=5).learn_every
@@ -67,16 +74,21 @@ def max_inp(
     """
     where = "max_inp"
     explorer = PairUCB(radius=radius_of(where, radius))
-    return _linear_duel(where, explorer, "candidate", link, ridge, True, fitting)
+    return _linear_duel(where, explorer, "candidate", link, ridge, self_duels, fitting)
 
 
 def max_pair_ucb(
-    *, radius: float | Radius = 1.0, link: str = "logistic", ridge: float = 1.0, **fitting: Any
+    *,
+    radius: float | Radius = 1.0,
+    link: str = "logistic",
+    ridge: float = 1.0,
+    self_duels: bool = True,
+    **fitting: Any,
 ) -> Policy:
     """MaxPairUCB: the pair with the highest sum of utilities and width.
 
-    Di, Jin, Wu, Zhao, Farnoud & Gu (2023), Variance-aware regret bounds for stochastic contextual dueling
-    bandits.
+    `glm_duel` with rule "ucb" and strategy "optimistic"; the arguments are its. Di, Jin, Wu, Zhao, Farnoud &
+    Gu (2023), Variance-aware regret bounds for stochastic contextual dueling bandits.
 
     >>> import superarm
     >>> superarm.max_pair_ucb(radius=0.5).name
@@ -84,7 +96,7 @@ def max_pair_ucb(
     """
     where = "max_pair_ucb"
     explorer = PairUCB(radius=radius_of(where, radius))
-    return _linear_duel(where, explorer, "optimistic", link, ridge, True, fitting)
+    return _linear_duel(where, explorer, "optimistic", link, ridge, self_duels, fitting)
 
 
 def colstim(
@@ -93,6 +105,7 @@ def colstim(
     threshold: float = 1.0,
     link: str = "logistic",
     ridge: float = 1.0,
+    self_duels: bool = True,
     **fitting: Any,
 ) -> Policy:
     """CoLSTIM: the first arm by perturbed utilities, the second by its optimistic challenge to the first.
@@ -110,6 +123,7 @@ def colstim(
         threshold: the largest |e|.
         link: "logistic", "probit" or "exponential" (noise).
         ridge: lambda.
+        self_duels: allow an arm to meet itself.
         fitting: learn_every (1), memory ("all"), memory_size: see `superarm.glm`.
 
     >>> import superarm
@@ -120,7 +134,7 @@ def colstim(
     explorer = PairColstim(
         radius=radius_of(where, radius), threshold=checks.nonnegative(where, "threshold", threshold)
     )
-    return _linear_duel(where, explorer, "asymmetric", link, ridge, True, fitting)
+    return _linear_duel(where, explorer, "asymmetric", link, ridge, self_duels, fitting)
 
 
 def ensemble_duel(
@@ -128,8 +142,7 @@ def ensemble_duel(
     *,
     size: int = 10,
     perturbation: float = 0.3,
-    ridge: float = 1.0,
-    self_duels: bool = True,
+    self_duels: bool | None = None,
     **fitting: Any,
 ) -> Policy:
     """A duel of two members of an ensemble, drawn at random: each names its best arm.
@@ -138,30 +151,38 @@ def ensemble_duel(
     it.
 
     Args:
-        model: of utilities: `shallow_model(...)` for a network; by default a logistic linear model.
+        model: of utilities: `neural(...)` or `shallow_model(...)` for a network, of logistic loss, which
+            any real number has; by default a logistic linear model.
         size: m.
         perturbation: standard deviation of what is added to a preference (0 or 1) for every member.
-        ridge: lambda of the linear model.
-        self_duels: allow an arm to meet itself. Not with a network: its members start alike, and while they
-            agree nothing is learned.
-        fitting: learn_every (1), memory ("all"), memory_size: see `superarm.glm`.
+        self_duels: allow an arm to meet itself; None for yes, unless the model is a network: its members
+            start alike, and while they agree nothing is learned.
+        fitting: of the linear model: ridge (1), learn_every (1), memory ("all"), memory_size; see
+            `superarm.glm`.
 
     >>> import superarm
     >>> superarm.ensemble_duel(size=5).learn_every
     1
     """
     where = "ensemble_duel"
-    chosen = glm(ridge=ridge, weights="none", **fitting) if model is None else model
+    checks.keywords(where, fitting, ensemble_duel, glm)
+    if model is not None:
+        refuse_beside_model(where, fitting)
+        checks.has(where, "model", model, ("check", "beliefs", "observe", "learn"))
+        if hasattr(model, "fitting"):  # with its perturbation a preference may be less than 0 or more than 1
+            checks.one_of(where, "loss", model.fitting.loss, ("logistic",))
+    chosen = glm(weights="none", **fitting) if model is None else model
     members = Ensemble(
         model=chosen,
         scale=checks.nonnegative(where, "perturbation", perturbation),
         size=checks.count(where, "size", size),
     )
+    utilities = preferences(where, members)
     return Policy(
-        model=Preferences(members),
+        model=utilities,
         width=None,
         explorer=PairEnsemble(),
-        chooser=Duel("asymmetric", bool(self_duels)),
+        chooser=Duel("asymmetric", not utilities.deep if self_duels is None else bool(self_duels)),
         name=where,
     )
 
@@ -192,6 +213,7 @@ def _linear_duel(
     fitting: dict[str, Any],
 ) -> Policy:
     checks.one_of(where, "link", link, PREFERENCE_LINKS)
+    checks.keywords(where, fitting, glm_duel, glm)
     return Policy(
         model=Preferences(glm(link=link, ridge=ridge, weights="none", **fitting)),
         width=Full(),
