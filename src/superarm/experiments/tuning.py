@@ -11,7 +11,7 @@ from typing import Any
 
 from superarm.errors import EngineError
 from superarm.experiments.experiment import ExperimentError, Tunable
-from superarm.experiments.registry import lookup, plan_of
+from superarm.experiments.registry import EXPERIMENTS, lookup, plan_of
 from superarm.experiments.runner import require_engine
 from superarm.simulate import SimulationError
 from superarm.tune import GridError, Tuning, tune, words
@@ -115,7 +115,8 @@ def _number(name: str, text: str) -> float:
 def _tunable(name: str, label: str) -> Tunable:
     tunables = lookup(name, where=WHERE).tunables
     if not tunables:
-        raise ExperimentError(f"{WHERE}: {name} has no policy that can be tuned")
+        known = ", ".join(one.id for one in EXPERIMENTS.values() if one.tunables)
+        raise ExperimentError(f"{WHERE}: {name} has no policy that can be tuned; these have: {known}")
     if label not in tunables:
         known = ", ".join(tunables)
         raise ExperimentError(f"{WHERE}: {name} cannot tune a policy {label!r}; it can tune {known}")
