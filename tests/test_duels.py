@@ -698,6 +698,20 @@ def test_arms_that_stay_are_compared():
     assert superarm.simulate(superarm.max_inp(), world, rounds=4, seeds=1, workers=0).rounds == 4
 
 
+def test_the_defaults_are_the_appendix_s():
+    """oh2026, E.2.1: width 32, three layers, 20 steps of Adam at 0.01, lambda = a_t = 1; epsilon is ours."""
+    policy = superarm.nvldb()
+    model, fitting = policy.model.model, policy.model.model.fitting
+    network = model.network.network
+    assert (network.width, network.depth, network.parametrization) == (32, 3, "standard")
+    assert (fitting.steps, fitting.optimizer, fitting.restart, model.learn_every) == (20, "adam", True, 1)
+    assert (fitting.learning_rate, fitting.penalty, fitting.penalized) == (0.01, 1.0, "last")
+    assert (model.ridge, model.row_scale, model.rows) == (1.0, 1.0, "last-layer")
+    assert (model.least_deviation, policy.explorer.radius.value) == (0.1, 1.0)
+    assert superarm.nldb().model.model.least_deviation is None
+    assert superarm.ndb_ucb().model.model.network.network.parametrization == "gaussian"
+
+
 @pytest.mark.parametrize("build", [superarm.max_inp, superarm.max_pair_ucb, superarm.colstim])
 def test_named_linear_duels_can_be_of_two_different_arms(build):
     world = duels("linear", dim=2, num_arms=3)

@@ -52,6 +52,46 @@ def answers(network, params, contexts):
     return network.apply(params, contexts), scores, flat(rows), network.last_layer(params, contexts)
 
 
+@pytest.mark.parametrize(
+    ("parametrization", "variances", "largest"),
+    [
+        ("standard", [1 / (3 * 80), 1 / (3 * 400), 1 / (3 * 400), 1 / (3 * 300)], math.sqrt(3)),
+        ("gaussian", [1.0, 1.0, 1.0, 1.0], math.inf),
+        ("shallow", [2 / 400, 2 / 400, 2 / 400, 1 / 300], math.inf),
+    ],
+)
+def test_the_laws_of_the_start(parametrization, variances, largest):
+    """Deviations of many entries by formula; a uniform law has none above sqrt(3) of its deviation."""
+    network = superarm.perceptron(width=400, depth=4, features=300, parametrization=parametrization)
+    for params, variance in zip(network.init(jax.random.key(0), 80), variances, strict=True):
+        entries = np.asarray(params).ravel() / math.sqrt(variance)
+        # 5 standard errors of the mean and of the mean square of so many normal entries
+        assert abs(entries.mean()) < 5 / math.sqrt(entries.size)
+        assert abs(np.mean(entries**2) - 1.0) < 5 * math.sqrt(2 / entries.size)
+        assert np.abs(entries).max() <= largest * (1 + 1e-6)
+
+
+@pytest.mark.parametrize("depth", [3, 4, 5])
+def test_shallow_features_keep_the_scale_of_the_symmetric_start(depth):
+    """oh2026, equation 3: blocks w of N(0, 4 / m), and W_L of N(0, 2 / m) on what they give."""
+    width, dim, runs = 400, 6, 30
+    network = superarm.perceptron(width=width, depth=depth, features=200, parametrization="shallow")
+    rng, ours, blocks = np.random.default_rng(0), [], []
+    for run in range(runs):
+        context = rng.normal(size=dim // 2)
+        signal = np.tile(context / np.linalg.norm(context) / math.sqrt(2), 2)
+        params = network.init(jax.random.key(run), dim)
+        ours.append(np.mean(flat(network.last_layer(params, signal[None].astype(np.float32))[1]) ** 2))
+        for _ in range(depth - 2):
+            half = signal.size // 2
+            block = rng.normal(0, 2 / math.sqrt(width), (width // 2, half))
+            signal = np.maximum(np.concatenate([block @ signal[:half], block @ signal[half:]]), 0)
+        last = rng.normal(0, math.sqrt(2 / width), (200, width))
+        blocks.append(np.mean(width * np.maximum(last @ signal, 0) ** 2))
+    error = math.hypot(np.std(ours), np.std(blocks)) / math.sqrt(runs)
+    assert abs(np.mean(ours) - np.mean(blocks)) < 4 * error < 0.5 * np.mean(blocks)
+
+
 @pytest.mark.parametrize("biases", [False, True], ids=["plain", "biases"])
 @pytest.mark.parametrize("depth", [2, 3, 4])
 @pytest.mark.parametrize("parametrization", ["standard", "ntk"])

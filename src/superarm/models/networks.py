@@ -61,8 +61,8 @@ class Perceptron:
     N(0, 4 / m) and last layer (w, -w) with entries N(0, 2 / m), so that f = 0 at the start (hwang2023,
     section 3.1). "standard": entries uniform in +-1 / sqrt(fan-in), the usual default of today's libraries.
     "gaussian": standard normal entries (NDB, Verma et al., 2024). "shallow": f = theta'phi with features
-    phi = sqrt(m) relu(W_L ...), entries N(0, 4 / m), of W_L N(0, 2 / m) and of theta N(0, 1 / D) (oh2026,
-    equations 2 and 3, without its symmetry, by which phi = 0 for good).
+    phi = sqrt(m) relu(W_L ...), entries N(0, 2 / m), of theta N(0, 1 / D) (oh2026, equations 2 and 3,
+    without its symmetry, by which phi = 0 for good: its blocks have N(0, 4 / m), and half of the entries).
     The parameters are a tuple of matrices (out, in); with biases every layer has one input more, equal to 1.
     With features D > 0 the last hidden layer has D units, as many as there are inputs for D = INPUTS, and no
     relu but in "shallow": f(x) = theta'phi(x), phi in R^D (oh2026).
@@ -206,7 +206,7 @@ class Perceptron:
                 for one, inputs, outputs in zip(keys, sizes[:-1], sizes[1:], strict=True)
             )
         if self.parametrization == "shallow":
-            variances = [4.0 / self.width] * (self.depth - 2) + [2.0 / self.width, 1.0 / sizes[-2]]
+            variances = [2.0 / self.width] * (self.depth - 1) + [1.0 / sizes[-2]]
             return tuple(
                 self._normals(one, (outputs, inputs + extra), variance)
                 for one, inputs, outputs, variance in zip(keys, sizes[:-1], sizes[1:], variances, strict=True)
