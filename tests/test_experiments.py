@@ -87,6 +87,7 @@ def test_ids_are_the_papers():
         *("sun2026/anytime-schedules", "sun2026/large"),
         *("sun2026/shuttle", "sun2026/mushroom", "sun2026/adult", "sun2026/covertype"),
         *("oh2026/cosine", "oh2026/square", "oh2026/quadratic", "oh2026/agnostic", "oh2026/radius"),
+        "oh2026/self-duels",
         *("oh2026/statlog", "oh2026/magic", "oh2026/covertype"),
         *("oh2026/width", "oh2026/high-dim", "oh2026/runtime"),
     ]

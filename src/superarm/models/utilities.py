@@ -44,8 +44,8 @@ def shallow_model(
     of earlier duels comparable with those of now. A network that goes on from fit to fit (`restart=False`)
     grows sure of itself when it is fitted in every round: of 2,000 duels with square utilities 97 in 100 were
     of an arm with itself in our trials, from which nothing is learned, with the Gram matrix rebuilt from the
-    features of now, too (`refresh=True`), 99, and here 80. In return, utilities of a network that takes 20
-    steps from its start hardly part: weights 1 / zeta^2 stay close to 4, that of a coin.
+    features of now, too (`refresh=True`), 99, and here 80. Those that are not are near ties, whose weights
+    1 / zeta^2 are close to 4, that of a coin.
 
     Args:
         units: m.

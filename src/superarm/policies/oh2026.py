@@ -119,15 +119,23 @@ def nvldb_theory(
     return _shallow("nvldb_theory", None, rule, strategy, radius, False, self_duels, settings)
 
 
-def ndb_ucb(model: Neural | None = None, *, radius: float | Radius = 1.0, **settings: Any) -> Policy:
+def ndb_ucb(
+    model: Neural | None = None,
+    *,
+    radius: float | Radius = 1.0,
+    self_duels: bool = False,
+    **settings: Any,
+) -> Policy:
     """NDB-UCB: a neural utility explored over all parameters; the two arms differ.
 
     Verma, Dai, Lin, Jaillet & Low (2024), Neural dueling bandits. As their code: standard normal weights,
-    every fit from there, the diagonal of a Gram matrix rebuilt every round.
+    every fit from there, the diagonal of a Gram matrix rebuilt every round. Where two arms must differ, even
+    a policy that knows all pays for the second best in every round.
 
     Args:
         model: `neural(...)`; by default as above, with `settings`.
         radius: nu, a constant or a schedule.
+        self_duels: allow an arm to meet itself, as the paper's formula does and its code does not.
         settings: of `full_gradient_model`, when `model` is not given.
 
     >>> import superarm
@@ -136,10 +144,16 @@ def ndb_ucb(model: Neural | None = None, *, radius: float | Radius = 1.0, **sett
     """
     where = "ndb_ucb"
     explorer = PairUCB(radius=radius_of(where, radius))
-    return _all_parameters(where, model, explorer, settings)
+    return _all_parameters(where, model, explorer, self_duels, settings)
 
 
-def ndb_ts(model: Neural | None = None, *, radius: float | Radius = 1.0, **settings: Any) -> Policy:
+def ndb_ts(
+    model: Neural | None = None,
+    *,
+    radius: float | Radius = 1.0,
+    self_duels: bool = False,
+    **settings: Any,
+) -> Policy:
     """NDB-TS: NDB-UCB with the challenger drawn. See `ndb_ucb`.
 
     >>> import superarm
@@ -148,17 +162,19 @@ def ndb_ts(model: Neural | None = None, *, radius: float | Radius = 1.0, **setti
     """
     where = "ndb_ts"
     explorer = PairThompson(radius=radius_of(where, radius))
-    return _all_parameters(where, model, explorer, settings)
+    return _all_parameters(where, model, explorer, self_duels, settings)
 
 
-def _all_parameters(where: str, model: Neural | None, explorer: Explorer, settings: dict[str, Any]) -> Policy:
+def _all_parameters(
+    where: str, model: Neural | None, explorer: Explorer, self_duels: bool, settings: dict[str, Any]
+) -> Policy:
     checks.keywords(where, settings, ndb_ucb, full_gradient_model, neural)
     chosen = full_gradient_model(**settings) if model is None else _given(where, model, settings)
     return Policy(
         model=preferences(where, chosen),
         width=Diagonal(),
         explorer=explorer,
-        chooser=Duel("asymmetric", self_duels=False),
+        chooser=Duel("asymmetric", bool(self_duels)),
         name=where,
     )
 
