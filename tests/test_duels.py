@@ -477,7 +477,12 @@ def test_known_variances_take_the_place_of_the_models():
         duels("cosine", dim=3, num_arms=4),
         answer_duels(dim=3, num_arms=4),
         matrix_duels(np.array([[0.5, 0.8, 0.9], [0.2, 0.5, 0.7], [0.1, 0.3, 0.5]])),
-        class_duels(np.random.default_rng(0).normal(size=(50, 2)), np.arange(50) % 3, ordered=True),
+        class_duels(
+            np.random.default_rng(0).normal([1.0, 0.0], [0.0, 1.0], size=(50, 2)),
+            np.arange(50) % 3,
+            ordered=True,
+            rescale=False,
+        ),
     ],
     ids=["duels", "answers", "matrix", "classes"],
 )
@@ -486,7 +491,7 @@ def test_linear_duels_learn_what_can_be_learned(world):
     result = superarm.simulate(superarm.max_pair_ucb(learn_every=5), world, rounds=400, seeds=1, workers=0)
     regret = result.table["regret"].to_numpy()
     assert (regret >= -1e-12).all()
-    if type(world).__name__ == "MatrixDuels":
+    if type(world).__name__ in ("MatrixDuels", "ClassDuels"):
         assert regret[-100:].mean() < 0.3 * regret[:20].mean() + 1e-9
 
 
@@ -564,6 +569,22 @@ def test_preferences_are_shares_of_one(policy):
                 recorded(policy.observe, bad)
             assert recorded(compiled, bad) == 0
         assert recorded(policy.observe, [0.5, 0.5]) == recorded(compiled, [1.0, 0.0]) == 1
+
+
+def test_each_of_two_members_names_its_best_arm():
+    members = jnp.array([[3.0, 1.0, 0.0], [0.0, 1.0, 2.0]])  # of which the first likes 0, the second 2
+
+    @jax.vmap
+    def duel(key):
+        key_scores, key_choice = jax.random.split(key)
+        scores = PairEnsemble().scores(key_scores, SimpleNamespace(members=members), jnp.zeros((), int))
+        return Duel("asymmetric").choose(key_choice, scores, jnp.ones(3, bool)).items
+
+    with jax.enable_x64(True):
+        items = np.asarray(duel(jax.random.split(jax.random.key(0), 1000)))
+    pairs, counts = np.unique(items, axis=0, return_counts=True)
+    assert pairs.tolist() == [[0, 0], [0, 2], [2, 0], [2, 2]]
+    assert np.all(np.abs(counts - 250) < 5 * np.sqrt(1000 * 0.25 * 0.75))
 
 
 def test_an_ensembles_reach_is_the_deviation_of_its_members_differences():
@@ -723,3 +744,16 @@ def test_named_linear_duels_can_be_of_two_different_arms(build):
     }
     assert np.any(items[True][:, 0] == items[True][:, 1])
     assert np.all(items[False][:, 0] != items[False][:, 1])
+
+
+@pytest.mark.parametrize("build", [superarm.max_inp, superarm.max_pair_ucb, lambda: superarm.vacdb(100)])
+def test_widths_that_are_not_finite_are_told(build):
+    policy = build()
+    state = policy.init(jax.random.key(0), Spec(dim=2, num_arms=3, capacity=8))
+    with jax.enable_x64(True):
+        fine = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
+        assert policy.select(state, jax.random.key(1), fine, 0).healthy
+        assert not policy.select(state, jax.random.key(1), 1e200 * fine, 0).healthy
+        mask = np.array([True, True, False])
+        odd = np.array([[1.0, 0.0], [0.0, 1.0], [1e200, 1e200]])
+        assert policy.select(state, jax.random.key(1), odd, 0, mask).healthy

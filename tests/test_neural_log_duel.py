@@ -30,6 +30,12 @@ class Difference(NamedTuple):
         return bae.PLAIN.gradient(weights, X[:, :DIM]) - bae.PLAIN.gradient(weights, X[:, DIM:])
 
 
+@jax.jit
+def reach(policy, state, arms, count):
+    beliefs = policy.model.beliefs(state, arms, policy.width)
+    return policy.explorer.scores(jax.random.key(0), beliefs, jnp.asarray(count)).reach
+
+
 @pytest.mark.parametrize(
     ("strategy", "variances"),
     [
@@ -65,6 +71,8 @@ def test_neural_log_duel_is_its_transcription(strategy, variances):
             power = radius * (1.0 if variances else np.sqrt(kappa))
             choose = getattr(oh, f"ucb_{SHORT[strategy]}")
             expected = choose(f, g, matrix, power)
+            found = reach(policy, state, arms, count)
+            np.testing.assert_allclose(found, power * oh.widths(g, matrix), rtol=1e-6, atol=1e-9)
             chosen = np.asarray(decision.items).tolist()
             assert sorted(chosen) == sorted(expected), count
 

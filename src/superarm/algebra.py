@@ -194,8 +194,11 @@ def _at_positions(chances: Array, offered: Array, mask: Array, ranked: Array) ->
 
 def decide(contexts: Array, scores: Any, mask: Array, choice: Choice) -> Decision:
     """Return the decision that takes `choice` among contexts (n, d) with scores (n,), or those of pairs."""
+    finite: Array
     if isinstance(scores, PairScores | LayerScores):
-        scores = scores.mean
+        scores, finite = scores.mean, scores.finite(mask)
+    else:
+        finite = jnp.all(jnp.isfinite(scores) | ~mask)
     items = jnp.asarray(choice.items, jnp.int32)  # oracles of users may answer in another type
     index = jnp.maximum(items, 0)
     return Decision(
@@ -203,5 +206,5 @@ def decide(contexts: Array, scores: Any, mask: Array, choice: Choice) -> Decisio
         mask=choice.mask,
         features=jnp.where(choice.mask[:, None], contexts[index], 0.0),
         scores=jnp.where(choice.mask, scores[index], 0.0),
-        healthy=choice.feasible & jnp.all(jnp.isfinite(scores) | ~mask),
+        healthy=choice.feasible & finite,
     )

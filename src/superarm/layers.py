@@ -61,6 +61,12 @@ class LayerScores:
         """(L,) 2^-l, l = 1, ..., L."""
         return 0.5 ** jnp.arange(1, self.radius.shape[0] + 1, dtype=FLOAT)
 
+    def finite(self, mask: Array) -> Array:
+        """() whether all that is said of the arms where mask (n,) is True is finite."""
+        pairs = mask[:, None] & mask[None]
+        widths = jnp.all(jnp.isfinite(self.widths) | ~pairs[None])
+        return jnp.all(jnp.isfinite(self.utilities) | ~mask[None]) & widths
+
     def descend(self, mask: Array) -> Stop:
         """Go down with the arms where mask (n,) is True. O(L n^2)."""
         indices = jnp.arange(self.radius.shape[0], dtype=jnp.int32)

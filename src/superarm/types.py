@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar, Protocol, TypeVar
 
 import jax
+import jax.numpy as jnp
 
 Array = jax.Array
 Cls = TypeVar("Cls", bound=type)
@@ -187,6 +188,11 @@ class PairScores:
     reach: Array
     bonus: Array
     spread: Array
+
+    def finite(self, mask: Array) -> Array:
+        """() whether means and reach, which all else is made of, are finite where mask (n,) is True."""
+        pairs = mask[:, None] & mask[None]
+        return jnp.all(jnp.isfinite(self.mean) | ~mask) & jnp.all(jnp.isfinite(self.reach) | ~pairs)
 
 
 class Beliefs(Protocol):

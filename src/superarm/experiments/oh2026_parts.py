@@ -36,7 +36,8 @@ RIVALS = (
     "rounds; ColSTIM and MaxPairUCB (not in the paper) with radius 1; NDB from standard normal weights in "
     "every fit, with as many steps as NVLDB, in figure-2, too, where the network of NVLDB goes on. As in its "
     "own code, its two arms differ, which NVLDB's need not: that alone costs 20 to 37 % of the regret of "
-    "chance with five arms, and all of it with two; see oh2026/self-duels for the same terms. Quadratic utilities are x'Theta Theta'x with a matrix Theta. "
+    "chance with five arms, and all of it with two; see oh2026/self-duels for the same terms. Quadratic "
+    "utilities are x'Theta Theta'x with a matrix Theta. "
 )
 RARELY: dict[str, Any] = {"learn_every": 10}
 MAIN_TEXT: dict[str, Any] = {"units": 100, "learning_rate": 1e-3}

@@ -258,7 +258,7 @@ def perceptron(
         features=0 if features is None else checks.count(where, "features", features, low=INPUTS),
     )
     if features is not None and (parametrization == "ntk" or depth < 3 or features == 0):
-        must = "features must be INPUTS or >= 1, with depth >= 3 and parametrization 'standard'"
+        must = "features must be INPUTS or >= 1, with depth >= 3 and not 'ntk'"
         raise ValueError(f"{where}: {must}, got {features} with depth {depth} and {parametrization!r}")
     if parametrization == "ntk" and width % 2:
         raise ValueError(f"{where}: width must be even with the symmetric start of 'ntk', got {width}")
