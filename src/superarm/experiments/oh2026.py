@@ -112,7 +112,10 @@ RADIUS = Experiment(
 )
 
 SELF, ON = {"self_duels": True}, {"restart": False}
-RIVAL = ("NDB-UCB+self", "NDB-TS+self", "NDB-UCB+self-on")
+FREED = {
+    "NDB that may let an arm meet itself": ("NDB-UCB+self", "NDB-TS+self"),
+    "NDB that may, and whose network goes on": ("NDB-UCB+self-on",),
+}
 ALIKE = Experiment(
     id="oh2026/self-duels",
     title="NVLDB and NDB on the same terms",
@@ -133,11 +136,12 @@ ALIKE = Experiment(
     ),
     claims=tuple(
         rules.chain(
-            f"NVLDB-UCB-ASYM is below NDB that may let an arm meet itself ({setting})",
+            f"NVLDB-UCB-ASYM is below {words} ({setting})",
             {"NVLDB-UCB-ASYM": share(setting, "NVLDB-UCB-ASYM")},
-            {rival: share(setting, rival) for rival in RIVAL},
+            {rival: share(setting, rival) for rival in rivals},
         )
         for setting in (*UTILITIES, "figure-2")
+        for words, rivals in FREED.items()
     ),
     figure=REGRET,
     note=NOTE
