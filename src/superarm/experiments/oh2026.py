@@ -28,7 +28,7 @@ from superarm.experiments.oh2026_plans import ROUNDS, WARM, Panels, synthetic
 from superarm.experiments.oh2026_tables import TABLES
 
 UTILITIES = ("cosine", "square", "quadratic")
-WIDE = {"cosine": 10, "square": 20, "quadratic": 10}  # repetitions with networks of width 100
+WIDE = {"cosine": 10, "square": 20, "quadratic": 5}  # repetitions with networks of width 100
 
 SYNTHETIC = tuple(
     Experiment(

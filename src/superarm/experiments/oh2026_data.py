@@ -22,7 +22,7 @@ from superarm.experiments.runs import per_round
 
 # Data set -> loader, whether its classes are ordered, repetitions with features rescaled and as they are.
 DATA = {
-    "statlog": ("load_shuttle", True, (20, 20)),
+    "statlog": ("load_shuttle", True, (10, 20)),
     "magic": ("load_magic", False, (20, 10)),
     "covertype": ("load_covertype", False, (8, 3)),
 }
