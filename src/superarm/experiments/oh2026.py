@@ -122,7 +122,7 @@ ALIKE = Experiment(
     reference=f"{REFERENCE}, listing 2; not in the paper",
     plan=Panels(
         {
-            **{utility: synthetic(utility, seeds=10) for utility in UTILITIES},
+            **{utility: synthetic(utility) for utility in UTILITIES},
             "figure-2": synthetic("square", own=WARM, seeds=3, **MAIN_TEXT),
         },
         {
