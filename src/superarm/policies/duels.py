@@ -12,8 +12,8 @@ from superarm.explorers import PairColstim, PairEnsemble, PairThompson, PairUCB,
 from superarm.models import Ensemble, ItemMeans, Preferences, glm
 from superarm.models.links import PREFERENCE_LINKS
 from superarm.models.preferences import preferences
-from superarm.policies.oh2026 import RULES, refuse_beside_model
-from superarm.policies.parts import radius_of
+from superarm.policies.oh2026 import RULES
+from superarm.policies.parts import radius_of, refuse_beside_model
 from superarm.types import Explorer
 from superarm.widths import Full, Radius
 
@@ -168,7 +168,6 @@ def ensemble_duel(
     checks.keywords(where, fitting, ensemble_duel, glm)
     if model is not None:
         refuse_beside_model(where, fitting)
-        checks.has(where, "model", model, ("check", "beliefs", "observe", "learn"))
         if hasattr(model, "fitting"):  # with its perturbation a preference may be less than 0 or more than 1
             checks.one_of(where, "loss", model.fitting.loss, ("logistic",))
     chosen = glm(weights="none", **fitting) if model is None else model

@@ -17,7 +17,7 @@ from superarm.explorers import PairThompson, PairUCB
 from superarm.models import Coefficients, Neural, full_gradient_model, neural, shallow_model
 from superarm.models.networks import INPUTS
 from superarm.models.preferences import preferences
-from superarm.policies.parts import radius_of
+from superarm.policies.parts import radius_of, refuse_beside_model
 from superarm.types import Explorer
 from superarm.widths import Diagonal, Full, Radius
 from superarm.widths.gram import Gram
@@ -200,12 +200,6 @@ def _shallow(
         chooser=Duel(checks.one_of(where, "strategy", strategy, STRATEGIES), bool(self_duels)),
         name=where,
     )
-
-
-def refuse_beside_model(where: str, settings: dict[str, Any]) -> None:
-    """Refuse settings of a model beside a model that has its own."""
-    if named := sorted(name for name in settings if settings[name] is not None):
-        raise ValueError(f"{where}: {', '.join(named)} must be left out with a model, got both")
 
 
 def _given(where: str, model: Any, settings: dict[str, Any]) -> Neural:

@@ -58,3 +58,9 @@ def chosen_by(where: str, oracle: Oracle | None) -> Chooser:
     if oracle is None:
         return Best()
     return Subset(checks.has(where, "oracle", oracle, ("native", "size", "factor", "check", "solve")))
+
+
+def refuse_beside_model(where: str, settings: dict[str, Any]) -> None:
+    """Refuse settings of a model beside a model that has its own."""
+    if named := sorted(name for name in settings if settings[name] is not None):
+        raise ValueError(f"{where}: {', '.join(named)} must be left out with a model, got both")
