@@ -361,8 +361,8 @@ class Agent:
         Args:
             decision: the selection, or its id.
             feedback: a number; for a set one per item, with None where it is not known, or a mapping from ids
-                for some items only, the others later; for a duel how much the first arm is preferred, 1 or 0.
-                True and False are 1 and 0.
+                for some items only, the others later; for a duel how much the first arm is preferred, 1 or 0,
+                which may be True or False.
 
         Returns:
             True when something new was learned; False for feedback that had come before, or for a decision

@@ -115,10 +115,10 @@ def feedback_of(
     elif isinstance(feedback, list | tuple | np.ndarray) and np.ndim(feedback):
         given = list(feedback)
     else:
-        given = [feedback, _rest(feedback)] if duel else [feedback]
+        given = _sides(feedback) if duel else [feedback]
     if len(given) != len(ids):
         raise ValueError(f"{where}: feedback must be one number per item, {len(ids)}, got {len(given)}")
-    numbers = [None if one is None else checks.real(where, "feedback", _number(one)) for one in given]
+    numbers = [None if one is None else checks.real(where, "feedback", one) for one in given]
     if any(np.ndim(one) for one in numbers if one is not None):
         raise TypeError(f"{where}: feedback must be numbers, got an array in it")
     values, known = np.zeros(len(pending.items)), np.zeros(len(pending.items), bool)
@@ -142,14 +142,12 @@ def _is_number(feedback: Any, allowed: tuple[float, float] | None) -> bool:
     return bool(low <= feedback <= high)  # False where it is not a number
 
 
-def _rest(feedback: Any) -> Any:
-    """How much the second arm of a duel is preferred, given the first."""
-    return None if feedback is None else 1.0 - checks.real("update", "feedback", _number(feedback))
-
-
-def _number(feedback: Any) -> Any:
-    """Yes and no are 1 and 0."""
-    return float(feedback) if isinstance(feedback, bool | np.bool_) else feedback
+def _sides(feedback: Any) -> list[Any]:
+    """How much each arm of a duel is preferred, given the first: True and False are 1 and 0."""
+    if feedback is None:
+        return [None, None]
+    first = float(feedback) if isinstance(feedback, bool | np.bool_) else feedback
+    return [first, 1.0 - checks.real("update", "feedback", first)]
 
 
 def require_shares(where: str, values: NDArray, known: NDArray) -> None:
