@@ -50,25 +50,20 @@ def between(name, setting):
     return f"{min(found):.0f} to {max(found):.0f}"
 
 
-def utility_row(name):
-    def at(*policies):
-        return ", ".join(mean(name, "d-5", one) for one in policies)
+def means(name, setting, *cells):
+    """A cell for each of `cells`: the means of its policies."""
+    return (", ".join(mean(name, setting, one) for one in policies) for policies in cells)
 
-    cells = (
-        UTILITIES[name],
-        *(at(*(f"NVLDB-{rule}-{short}" for short in STRATEGIES)) for rule in ("UCB", "TS")),
-        *(at(one) for one in ("NVLDB-UCB-ASYM+seldom", "ColSTIM")),
-        *(at("NDB-UCB", "NDB-TS"), at("VACDB"), at("uniform"), str(runs(name, "d-5"))),
-    )
-    return row(cells)
+
+def utility_row(name):
+    ours = [[f"NVLDB-{rule}-{short}" for short in STRATEGIES] for rule in ("UCB", "TS")]
+    cells = (*ours, ["NVLDB-UCB-ASYM+seldom"], ["ColSTIM"], ["NDB-UCB", "NDB-TS"], ["VACDB"], ["uniform"])
+    return row((UTILITIES[name], *means(name, "d-5", *cells), str(runs(name, "d-5"))))
 
 
 def data_row(name, setting, words):
-    def at(*policies):
-        return ", ".join(mean(name, setting, one) for one in policies)
-
-    others = (at("ColSTIM"), at("MaxPairUCB"), at("NDB-UCB", "NDB-TS"), at("VACDB"), at("uniform"))
-    return row((words, between(name, setting), *others, str(runs(name, setting))))
+    cells = (["ColSTIM"], ["MaxPairUCB"], ["NDB-UCB", "NDB-TS"], ["VACDB"], ["uniform"])
+    return row((words, between(name, setting), *means(name, setting, *cells), str(runs(name, setting))))
 
 
 def row(cells):

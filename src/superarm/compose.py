@@ -33,7 +33,6 @@ from superarm.models import (
     Ensemble,
     Neural,
     OnePassLogistic,
-    Paired,
     PerturbedHistory,
     glm,
     neural,
@@ -176,7 +175,7 @@ def _named(name: str, kind: str, duel: bool, settings: dict[str, Any]) -> tuple[
     network: Any = perceptron(width=settings.pop("units", 32), depth=settings.pop("depth", 2))
     steady = {"reduction": "mean", "penalty": 1.0, "row_scale": 1.0, "optimizer": "adam"}
     loss = "logistic" if logistic else "squared"
-    made = neural(Paired(network) if duel else network, **{"loss": loss, **steady, **settings})
+    made = neural(network, **{"loss": loss, **steady, **settings})
     return made, "logistic" if logistic else "identity"
 
 

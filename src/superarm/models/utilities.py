@@ -16,9 +16,8 @@ from superarm.models.networks import perceptron
 from superarm.models.neural import Neural
 from superarm.models.paired import Paired
 
-BLOCK = (
-    128  # duels per block of a fit; of a policy that has learned few come, the rest are of an arm with itself
-)
+# Duels per block of a fit: of a policy that has learned few come, the rest are of an arm with itself.
+BLOCK = 128
 
 
 def shallow_model(

@@ -135,7 +135,7 @@ def ndb_ucb(
     Args:
         model: `neural(...)`; by default as above, with `settings`.
         radius: nu, a constant or a schedule.
-        self_duels: allow an arm to meet itself, as the paper's formula does and its code does not.
+        self_duels: allow an arm to meet itself, as the listing of oh2026 does and their code does not.
         settings: of `full_gradient_model`, when `model` is not given.
 
     >>> import superarm
