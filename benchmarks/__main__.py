@@ -20,7 +20,7 @@ from pathlib import Path
 
 import superarm
 from benchmarks.machine import machine
-from superarm.experiments.machine import commit, versions
+from superarm.provenance import commit, versions
 
 SECTIONS = (
     "peers",

@@ -14,7 +14,7 @@ import numpy as np
 
 import superarm
 from superarm.environments import stream
-from superarm.rollout import run_seed
+from superarm.simulation.run import run_seed
 
 HERE = Path(__file__).parent
 HOME = HERE.parent / ".venv-calvera"

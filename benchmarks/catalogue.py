@@ -11,7 +11,7 @@ import numpy as np
 
 import superarm
 from benchmarks.clock import fastest, square, square_rate
-from superarm import shortlist
+from superarm.agent import shortlist
 
 ITEMS, DIM, SIZE, TURNS, UPDATES = 1_000_000, 64, 100, 25, 200
 

@@ -11,9 +11,10 @@ from typing import Any, ClassVar
 import jax.numpy as jnp
 
 import superarm
-from superarm.algebra import Policy
+from superarm.policy import Policy
 from superarm.precision import FLOAT
-from superarm.types import Array, Event, Spec, State, pytree
+from superarm.pytree import pytree
+from superarm.types import Array, Event, Spec, State
 
 
 @pytree

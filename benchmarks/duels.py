@@ -17,7 +17,7 @@ from benchmarks.clock import fastest
 from benchmarks.fits import network
 from superarm.environments import duels
 from superarm.precision import double
-from superarm.rollout import run_seed
+from superarm.simulation.run import run_seed
 from superarm.types import Spec
 
 SETTINGS = {

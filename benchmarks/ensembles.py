@@ -11,7 +11,7 @@ from benchmarks.clock import fastest, square, square_rate
 from benchmarks.fit_parts import Layers
 from superarm.environments import fixed_scores
 from superarm.policies.sun2026 import ensemble_figure_model
-from superarm.rollout import run_seed
+from superarm.simulation.run import run_seed
 
 ARMS, DIM, UNITS, STEPS = 50, 20, 20, 100
 ROUNDS, SHORT = 10_000, 300

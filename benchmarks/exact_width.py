@@ -7,7 +7,7 @@ import resource
 import superarm
 from benchmarks import plain_cn_ucb
 from superarm.environments import nonlinear_scores
-from superarm.rollout import run_seed
+from superarm.simulation.run import run_seed
 from superarm.widths import Dual
 
 DIM, UNITS, ARMS, CHOSEN, ROUNDS = 80, 100, 20, 4, 2000

@@ -69,7 +69,7 @@ def presets() -> dict[str, Callable[[], Any]]:
     """Every public preset, as the tests build it."""
     sys.path.append(str(TESTS))  # one table of presets for both
     try:
-        from agent_presets import BUILDS
+        from support.agent_presets import BUILDS
     finally:
         sys.path.remove(str(TESTS))
     return BUILDS

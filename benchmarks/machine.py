@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from superarm.experiments.machine import cpu_model
+from superarm.provenance import cpu_model
 
 CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
 MEMORY = Path("/proc/meminfo")

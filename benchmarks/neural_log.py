@@ -9,7 +9,7 @@ import subprocess
 import superarm
 from benchmarks.calvera_peer import HERE, environment
 from superarm.environments import logistic_scores
-from superarm.rollout import run_seed
+from superarm.simulation.run import run_seed
 
 SETTINGS = {
     "dim": 20,

@@ -9,7 +9,7 @@ import numpy as np
 import superarm
 from benchmarks import plain_paths
 from superarm.environments import longest_path
-from superarm.rollout import run_seed
+from superarm.simulation.run import run_seed
 
 EPISODES, TURNS = 150, 7
 

@@ -9,7 +9,7 @@ import numpy as np
 import superarm
 from benchmarks.peer_sides import play
 from superarm.environments import stream
-from superarm.rollout import run_seed
+from superarm.simulation.run import run_seed
 
 WARM_UP = 50  # rounds
 

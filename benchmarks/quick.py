@@ -11,7 +11,7 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from superarm.experiments import EXPERIMENTS
+from superarm.reproduce.registry import EXPERIMENTS
 
 PROGRAM = "from superarm.cli import main; main()"
 COMMAND = ("-c", PROGRAM, "run", "--scale", "quick", "--workers", "2")

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from superarm import policies
-from superarm.compose import CHOOSERS, combinations
+from superarm.policies.combine import CHOOSERS, combinations
 
 COSTS = {"decision": "a decision", "update": "an update", "fit": "a fit", "memory": "numbers kept"}
 

@@ -12,7 +12,7 @@ from itertools import count
 import jax
 import pytest
 
-from superarm import rollout
+from superarm.compiler import forget_if_full
 
 
 @pytest.fixture(autouse=True)
@@ -29,4 +29,4 @@ def few_maps():
     """Forget compiled programs before the process runs out of memory maps, which ends it."""
     yield
     if next(TESTS) % 10 == 0:
-        rollout.forget_if_full()
+        forget_if_full()

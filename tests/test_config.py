@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 import superarm
-from agent_presets import BUILDS
 from superarm.config import from_config, load_policy, save_policy, to_config
 from superarm.errors import ConfigError
-from superarm.types import CLASSES
+from superarm.pytree import CLASSES
+from support.agent_presets import BUILDS
 
 ORACLES = {
     "assortment": lambda: superarm.oracles.assortment([1.0, 2.0, 3.0], 2),

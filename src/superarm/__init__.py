@@ -1,200 +1,127 @@
-"""superarm: contextual bandits whose action is one arm, a set of arms, or a duel."""
+"""superarm: contextual bandits whose action is one arm, a set of arms, or a duel.
 
+Public names are imported when they are first used, so that `import superarm` and the command line start at
+once. What a name is and where it lives is said here for all of them but the presets, which
+`superarm.policies` lists.
+"""
+
+from __future__ import annotations
+
+import difflib as _difflib
 import importlib as _importlib
 import typing as _typing
 
-from superarm import anytime, bounds, config, design, environments, errors, ntk, rewards, types
-from superarm.agent import Agent
-from superarm.algebra import Policy
-from superarm.choosers import oracles
-from superarm.choosers.oracles import top_k
-from superarm.compile_cache import keep_compiled
-from superarm.compose import policy
-from superarm.models import glm, network, neural, perceptron, shallow_model
-from superarm.policies import (
-    ada_ofu_ecolog,
-    cn_ts,
-    cn_ts_doubling,
-    cn_ucb,
-    cn_ucb_doubling,
-    colstim,
-    comb_lin_ts,
-    comb_lin_ucb,
-    comb_ts,
-    comb_ucb1,
-    ecolog,
-    ensemble_duel,
-    epsilon_greedy,
-    evill,
-    glm_duel,
-    glm_es,
-    glm_es_anytime,
-    glm_es_theory,
-    glm_fpl,
-    glm_tsl,
-    glm_ucb,
-    lin_es,
-    lin_es_anytime,
-    lin_phe,
-    lin_ts,
-    lin_ucb,
-    logistic_ts,
-    logistic_ucb_1,
-    logistic_ucb_1_original,
-    max_inp,
-    max_pair_ucb,
-    ncbf_ucb,
-    ndb_ts,
-    ndb_ucb,
-    neural_es,
-    neural_es_anytime,
-    neural_es_theory,
-    neural_log_duel,
-    neural_log_ts_1,
-    neural_log_ts_1_theory,
-    neural_log_ts_2,
-    neural_log_ts_2_theory,
-    neural_log_ucb_1,
-    neural_log_ucb_1_theory,
-    neural_log_ucb_2,
-    neural_log_ucb_2_theory,
-    neural_phe,
-    neural_ts,
-    neural_ucb,
-    nldb,
-    nvldb,
-    nvldb_theory,
-    uniform,
-    uniform_duel,
-    vacdb,
-    warm_up,
-)
-from superarm.selection import Selection
-from superarm.serial import low_latency
-from superarm.simulate import SimulationError, compare, simulate
-from superarm.spread import learn_members
-from superarm.store.keeper import Store
-from superarm.tune import tune
-from superarm.types import Choice, Decision, Event, Spec, State
-from superarm.widths import (
-    bernstein,
-    lemma1_radius,
-    lemma7_radius,
-    optimistic_draws,
-    shallow_radius,
-    tail_bound,
-)
-
 if _typing.TYPE_CHECKING:
-    from superarm import evaluate
+    from superarm import config as config
+    from superarm import datasets as datasets
+    from superarm import environments as environments
+    from superarm import errors as errors
+    from superarm import evaluate as evaluate
+    from superarm import policies as policies
+    from superarm import rewards as rewards
+    from superarm import types as types
+    from superarm.agent.agent import Agent as Agent
+    from superarm.agent.selection import Selection as Selection
+    from superarm.agent.store.recorder import Store as Store
+    from superarm.choosers import oracles as oracles
+    from superarm.choosers.oracles import top_k as top_k
+    from superarm.compiler import keep_compiled as keep_compiled
+    from superarm.compiler import low_latency as low_latency
+    from superarm.models import design as design
+    from superarm.models import glm as glm
+    from superarm.models import network as network
+    from superarm.models import perceptron as perceptron
+    from superarm.models import shallow_model as shallow_model
+    from superarm.models.factory import neural as neural
+    from superarm.policies import *  # noqa: F403 (a preset is named in its own file)
+    from superarm.policies import anytime as anytime
+    from superarm.policies.combine import combine as combine
+    from superarm.policy import Policy as Policy
+    from superarm.schedules import bernstein as bernstein
+    from superarm.schedules import lemma1_radius as lemma1_radius
+    from superarm.schedules import lemma7_radius as lemma7_radius
+    from superarm.schedules import optimistic_draws as optimistic_draws
+    from superarm.schedules import shallow_radius as shallow_radius
+    from superarm.schedules import tail_bound as tail_bound
+    from superarm.simulation.ensemble_fit import learn_members as learn_members
+    from superarm.simulation.round import SimulationError as SimulationError
+    from superarm.simulation.simulate import compare as compare
+    from superarm.simulation.simulate import simulate as simulate
+    from superarm.simulation.tune import tune as tune
+    from superarm.theory import bounds as bounds
+    from superarm.theory import ntk as ntk
+    from superarm.types import Choice as Choice
+    from superarm.types import Decision as Decision
+    from superarm.types import Event as Event
+    from superarm.types import Spec as Spec
+    from superarm.types import State as State
 
-__all__ = [
-    "Agent",
-    "Choice",
-    "Decision",
-    "Event",
-    "Policy",
-    "Selection",
-    "SimulationError",
-    "Spec",
-    "State",
-    "Store",
-    "ada_ofu_ecolog",
-    "anytime",
-    "bernstein",
-    "bounds",
-    "cn_ts",
-    "cn_ts_doubling",
-    "cn_ucb",
-    "cn_ucb_doubling",
-    "colstim",
-    "comb_lin_ts",
-    "comb_lin_ucb",
-    "comb_ts",
-    "comb_ucb1",
-    "compare",
-    "config",
-    "design",
-    "ecolog",
-    "ensemble_duel",
-    "environments",
-    "epsilon_greedy",
-    "errors",
-    "evaluate",
-    "evill",
-    "glm",
-    "glm_duel",
-    "glm_es",
-    "glm_es_anytime",
-    "glm_es_theory",
-    "glm_fpl",
-    "glm_tsl",
-    "glm_ucb",
-    "keep_compiled",
-    "learn_members",
-    "lemma1_radius",
-    "lemma7_radius",
-    "lin_es",
-    "lin_es_anytime",
-    "lin_phe",
-    "lin_ts",
-    "lin_ucb",
-    "logistic_ts",
-    "logistic_ucb_1",
-    "logistic_ucb_1_original",
-    "low_latency",
-    "max_inp",
-    "max_pair_ucb",
-    "ncbf_ucb",
-    "ndb_ts",
-    "ndb_ucb",
-    "network",
-    "neural",
-    "neural_es",
-    "neural_es_anytime",
-    "neural_es_theory",
-    "neural_log_duel",
-    "neural_log_ts_1",
-    "neural_log_ts_1_theory",
-    "neural_log_ts_2",
-    "neural_log_ts_2_theory",
-    "neural_log_ucb_1",
-    "neural_log_ucb_1_theory",
-    "neural_log_ucb_2",
-    "neural_log_ucb_2_theory",
-    "neural_phe",
-    "neural_ts",
-    "neural_ucb",
-    "nldb",
-    "ntk",
-    "nvldb",
-    "nvldb_theory",
-    "optimistic_draws",
-    "oracles",
-    "perceptron",
-    "policy",
-    "rewards",
-    "shallow_model",
-    "shallow_radius",
-    "simulate",
-    "tail_bound",
-    "top_k",
-    "tune",
-    "types",
-    "uniform",
-    "uniform_duel",
-    "vacdb",
-    "warm_up",
-]
+__version__ = "0.2.0.dev0"
+
+_HOMES = {
+    "agent.agent": ("Agent",),
+    "agent.selection": ("Selection",),
+    "agent.store.recorder": ("Store",),
+    "choosers.oracles": ("top_k",),
+    "compiler": ("keep_compiled", "low_latency"),
+    "models": ("glm", "network", "perceptron", "shallow_model"),
+    "models.factory": ("neural",),
+    "policies.combine": ("combine",),
+    "policy": ("Policy",),
+    "schedules": (
+        "bernstein",
+        "lemma1_radius",
+        "lemma7_radius",
+        "optimistic_draws",
+        "shallow_radius",
+        "tail_bound",
+    ),
+    "simulation.ensemble_fit": ("learn_members",),
+    "simulation.round": ("SimulationError",),
+    "simulation.simulate": ("compare", "simulate"),
+    "simulation.tune": ("tune",),
+    "types": ("Choice", "Decision", "Event", "Spec", "State"),
+}
+_MODULES = {
+    "anytime": "policies.anytime",
+    "bounds": "theory.bounds",
+    "config": "config",
+    "datasets": "datasets",
+    "design": "models.design",
+    "environments": "environments",
+    "errors": "errors",
+    "evaluate": "evaluate",
+    "ntk": "theory.ntk",
+    "oracles": "choosers.oracles",
+    "policies": "policies",
+    "rewards": "rewards",
+    "types": "types",
+}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 
 def __getattr__(name: str) -> _typing.Any:
-    """Import what takes long when it is first asked for."""
-    if name == "evaluate":
-        return _importlib.import_module("superarm.evaluate")
-    raise AttributeError(f"module 'superarm' has no attribute {name!r}")
+    """Import a public name when it is first used."""
+    if name == "__all__":
+        return __dir__()
+    if name.startswith("_"):
+        raise AttributeError(f"module 'superarm' has no attribute {name!r}")
+    if name in _MODULES:
+        value: _typing.Any = _importlib.import_module(f"superarm.{_MODULES[name]}")
+    elif name in _HOME_OF:
+        value = getattr(_importlib.import_module(f"superarm.{_HOME_OF[name]}"), name)
+    else:
+        presets = _importlib.import_module("superarm.policies")
+        if name not in presets.__all__:
+            close = _difflib.get_close_matches(name, __dir__(), 1)
+            hint = f"; did you mean {close[0]!r}?" if close else ""
+            raise AttributeError(f"module 'superarm' has no attribute {name!r}{hint}")
+        value = getattr(presets, name)
+    globals()[name] = value
+    return value
 
 
 def __dir__() -> list[str]:
-    """All names, those that are not imported yet, too."""
-    return sorted({*globals(), *__all__})
+    """All public names, those that are not imported yet, too."""
+    presets = _importlib.import_module("superarm.policies").__all__
+    return sorted({*_HOME_OF, *_MODULES, *presets, "__version__"})

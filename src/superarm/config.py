@@ -28,7 +28,7 @@ import tomli_w
 from superarm import checks
 from superarm.errors import ConfigError
 from superarm.precision import leaf
-from superarm.types import CLASSES
+from superarm.pytree import CLASSES
 
 LARGEST = 64 * 2**20  # bytes of a file: a path oracle over 10^6 edges has some 20 MB
 MOST = 2**40  # a whole number: a horizon, say
@@ -251,11 +251,12 @@ def _presets() -> dict[str, Callable[..., Any]]:
     """What a configuration may call: the factories of policies, oracles, models and networks."""
     from superarm import models, policies
     from superarm.choosers import oracles
+    from superarm.models.factory import neural
 
     named = {name: getattr(policies, name) for name in policies.__all__}
     named |= {name: getattr(oracles, name) for name in oracles.__all__}
-    factories = ("glm", "network", "neural", "perceptron", "shallow_model")
-    named |= {name: getattr(models, name) for name in factories}
+    factories = ("glm", "network", "perceptron", "shallow_model")
+    named |= {name: getattr(models, name) for name in factories} | {"neural": neural}
     return {name: one for name, one in named.items() if inspect.isfunction(one)}
 
 

@@ -11,10 +11,11 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from superarm.algebra import Policy
 from superarm.choosers.duel import is_duel
+from superarm.policy import Policy
 from superarm.precision import FLOAT, double
-from superarm.types import Array, State, pytree
+from superarm.pytree import pytree
+from superarm.types import Array, State
 
 MOST = 2**20  # scores in memory at once while decisions are drawn
 

@@ -17,7 +17,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from superarm import checks
-from superarm.types import Array, pytree, static
+from superarm.pytree import pytree, static
+from superarm.types import Array
 
 __all__ = [
     "Cascade",

@@ -8,7 +8,8 @@ from typing import ClassVar
 import jax
 import jax.numpy as jnp
 
-from superarm.types import Array, Choice, pytree
+from superarm.pytree import pytree
+from superarm.types import Array, Choice
 
 
 @pytree

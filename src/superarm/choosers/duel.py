@@ -15,7 +15,8 @@ import jax
 import jax.numpy as jnp
 
 from superarm import checks
-from superarm.types import Array, Choice, PairScores, pytree, static
+from superarm.pytree import pytree, static
+from superarm.types import Array, Choice, PairScores
 
 STRATEGIES = ("asymmetric", "optimistic", "candidate")
 

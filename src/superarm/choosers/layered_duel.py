@@ -8,8 +8,9 @@ from typing import ClassVar
 import jax.numpy as jnp
 
 from superarm.choosers.duel import best_pair
-from superarm.layers import LayerScores
-from superarm.types import Array, Choice, pytree
+from superarm.models.layers import LayerScores
+from superarm.pytree import pytree
+from superarm.types import Array, Choice
 
 
 @pytree

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from superarm.types import Array, Choice, Oracle, pytree
+from superarm.pytree import pytree
+from superarm.types import Array, Choice, Oracle
 
 
 @pytree

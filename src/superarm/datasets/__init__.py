@@ -3,7 +3,7 @@
 from superarm.datasets.adult import AdultAds, load_adult
 from superarm.datasets.adult_classes import load_adult_classes
 from superarm.datasets.classes import ClassData
-from superarm.datasets.fetch import fetch
+from superarm.datasets.fetching import fetch
 from superarm.datasets.files import FILES, DataError, DataFile, Source
 from superarm.datasets.lastfm import LastfmArtists, load_lastfm
 from superarm.datasets.mnist import load_mnist

@@ -10,7 +10,7 @@ import numpy as np
 
 from superarm.datasets.adult import FILE, INCOMES
 from superarm.datasets.classes import ClassData, class_data
-from superarm.datasets.fetch import fetch
+from superarm.datasets.fetching import fetch
 from superarm.datasets.files import DataError
 from superarm.datasets.rows import Row, option, read_rows, whole
 

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from scipy.special import expit
 
 from superarm import checks
-from superarm.datasets.fetch import fetch
+from superarm.datasets.fetching import fetch
 from superarm.datasets.files import DataError
 from superarm.datasets.rows import read_rows, whole
 

@@ -7,7 +7,7 @@ from functools import lru_cache
 import numpy as np
 
 from superarm.datasets.classes import ClassData, class_data
-from superarm.datasets.fetch import fetch
+from superarm.datasets.fetching import fetch
 from superarm.datasets.files import DataError
 from superarm.datasets.idx import read_idx
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from superarm.datasets.fetch import fetch
+from superarm.datasets.fetching import fetch
 from superarm.datasets.files import DataError
 from superarm.datasets.rows import Row, number, option, read_named, whole
 

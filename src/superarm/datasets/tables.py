@@ -8,7 +8,7 @@ from functools import lru_cache
 import numpy as np
 
 from superarm.datasets.classes import ClassData, class_data
-from superarm.datasets.fetch import fetch
+from superarm.datasets.fetching import fetch
 from superarm.datasets.rows import number, option, read_rows
 
 _MISSING = ("", "?")

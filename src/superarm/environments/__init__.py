@@ -1,54 +1,21 @@
 """Environments: worlds to learn in, with known optima."""
 
-from superarm.environments.alpha_regret import AlphaRegret, alpha_regret
-from superarm.environments.answer_duels import AnswerDuels, answer_duels
-from superarm.environments.catalogue import Catalogue, catalogue
-from superarm.environments.choices import AssortmentChoices, assortment_choices
-from superarm.environments.class_duels import ClassDuels, class_duels
-from superarm.environments.classification import Classification, classification
-from superarm.environments.clicks import Clicks, PairClicks, clicks
-from superarm.environments.duels import Duels, duels
-from superarm.environments.fixed_arms import FixedArms, fixed_arms
-from superarm.environments.fixed_scores import FixedScores, fixed_scores
-from superarm.environments.linear import LinearScores, linear_scores
-from superarm.environments.logistic import LogisticScores, logistic_scores
-from superarm.environments.longest_path import LongestPath, longest_path
-from superarm.environments.matrix_duels import MatrixDuels, matrix_duels
-from superarm.environments.scores import NonlinearScores, nonlinear_scores
-from superarm.environments.stream import Stream, stream
+from superarm.environments.answers import *
+from superarm.environments.approximate import *
+from superarm.environments.arm_sets import *
+from superarm.environments.catalogues import *
+from superarm.environments.choices import *
+from superarm.environments.click_models import *
+from superarm.environments.duels_of_classes import *
+from superarm.environments.duels_of_matrices import *
+from superarm.environments.duels_of_utilities import *
+from superarm.environments.labels import *
+from superarm.environments.linear import *
+from superarm.environments.logistic import *
+from superarm.environments.paths import *
+from superarm.environments.score_tables import *
+from superarm.environments.scores import *
+from superarm.environments.streams import *
+from superarm.pytree import exported
 
-__all__ = [
-    "AlphaRegret",
-    "AnswerDuels",
-    "AssortmentChoices",
-    "Catalogue",
-    "ClassDuels",
-    "Classification",
-    "Clicks",
-    "Duels",
-    "FixedArms",
-    "FixedScores",
-    "LinearScores",
-    "LogisticScores",
-    "LongestPath",
-    "MatrixDuels",
-    "NonlinearScores",
-    "PairClicks",
-    "Stream",
-    "alpha_regret",
-    "answer_duels",
-    "assortment_choices",
-    "catalogue",
-    "class_duels",
-    "classification",
-    "clicks",
-    "duels",
-    "fixed_arms",
-    "fixed_scores",
-    "linear_scores",
-    "logistic_scores",
-    "longest_path",
-    "matrix_duels",
-    "nonlinear_scores",
-    "stream",
-]
+__all__ = [*exported(__name__, globals())]

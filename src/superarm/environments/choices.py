@@ -14,8 +14,11 @@ from superarm.environments.scores import SCORES
 from superarm.environments.semi_bandit import GaussianWeights, semi_bandit
 from superarm.environments.sphere import Score, SphereArms, sphere_arms
 from superarm.precision import FLOAT, double
+from superarm.pytree import pytree, static
 from superarm.rewards import MnlRevenue
-from superarm.types import Array, Choice, Decision, Offer, Outcome, Spec, pytree, static
+from superarm.types import Array, Choice, Decision, Offer, Outcome, Spec
+
+__all__ = ["AssortmentChoices", "assortment_choices"]
 
 
 @pytree

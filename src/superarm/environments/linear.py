@@ -13,7 +13,10 @@ from superarm.environments.face import ChoiceWorld
 from superarm.environments.semi_bandit import GaussianWeights, chosen_by, semi_bandit
 from superarm.environments.sphere import on_sphere
 from superarm.precision import FLOAT, double
-from superarm.types import Array, Decision, Offer, Oracle, Outcome, Spec, pytree, static
+from superarm.pytree import pytree, static
+from superarm.types import Array, Decision, Offer, Oracle, Outcome, Spec
+
+__all__ = ["LinearScores", "linear_scores"]
 
 
 @pytree

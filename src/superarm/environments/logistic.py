@@ -13,7 +13,10 @@ from superarm.choosers import Best, Subset
 from superarm.environments.face import ChoiceWorld
 from superarm.environments.semi_bandit import BernoulliWeights, chosen_by, semi_bandit
 from superarm.precision import FLOAT, double
-from superarm.types import Array, Decision, Offer, Oracle, Outcome, Spec, pytree, static
+from superarm.pytree import pytree, static
+from superarm.types import Array, Decision, Offer, Oracle, Outcome, Spec
+
+__all__ = ["LogisticScores", "logistic_scores"]
 
 # (contexts (n, d), theta (d,), matrix (d, d)) -> latent scores (n,)
 Latent = Callable[[Array, Array, Array], Array]

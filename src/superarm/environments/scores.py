@@ -13,7 +13,10 @@ from superarm.environments.face import ChoiceWorld
 from superarm.environments.semi_bandit import GaussianWeights, chosen_by, semi_bandit
 from superarm.environments.sphere import Score, SphereArms, sphere_arms
 from superarm.precision import double
-from superarm.types import Array, Decision, Offer, Oracle, Outcome, Spec, pytree, static
+from superarm.pytree import pytree, static
+from superarm.types import Array, Decision, Offer, Oracle, Outcome, Spec
+
+__all__ = ["NonlinearScores", "nonlinear_scores"]
 
 
 def linear(contexts: Array, a: Array) -> Array:

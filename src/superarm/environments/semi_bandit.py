@@ -25,8 +25,9 @@ from superarm.choosers.oracles import (
     TopK,
 )
 from superarm.precision import FLOAT
+from superarm.pytree import pytree
 from superarm.rewards import Cascade, MnlRevenue, PositionWeighted, Reward, Sum, at_slots
-from superarm.types import Array, Choice, Decision, Oracle, Outcome, pytree
+from superarm.types import Array, Choice, Decision, Oracle, Outcome
 
 
 @pytree

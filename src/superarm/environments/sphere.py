@@ -10,7 +10,8 @@ import jax.numpy as jnp
 
 from superarm import checks
 from superarm.precision import FLOAT, double
-from superarm.types import Array, Offer, Spec, pytree, static
+from superarm.pytree import pytree, static
+from superarm.types import Array, Offer, Spec
 
 # (contexts (n, d), a (d,)) -> (n,)
 Score = Callable[[Array, Array], Array]

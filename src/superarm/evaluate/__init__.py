@@ -1,16 +1,16 @@
 """Offline evaluation: what a log of other choices tells about a policy."""
 
-from superarm.evaluate.agent_log import agent_log
-from superarm.evaluate.chances import chances_of
-from superarm.evaluate.estimates import Estimates
-from superarm.evaluate.estimators import estimate
-from superarm.evaluate.judge import Judged, judge, judge_grid
-from superarm.evaluate.log import Log, event_log
-from superarm.evaluate.off_policy import off_policy
-from superarm.evaluate.open_bandit import open_bandit_log
-from superarm.evaluate.read import read_log
-from superarm.evaluate.replay import LoggedWorld, logged_world, replay
-from superarm.evaluate.tables import LogError
+from superarm.evaluate.estimators.estimates import Estimates
+from superarm.evaluate.estimators.estimators import estimate
+from superarm.evaluate.estimators.off_policy import off_policy
+from superarm.evaluate.judgement import Judged, judge, judge_grid
+from superarm.evaluate.logged_rounds import LoggedWorld, logged_world, replay
+from superarm.evaluate.logs.agent_log import agent_log
+from superarm.evaluate.logs.log import Log, event_log
+from superarm.evaluate.logs.open_bandit import open_bandit_log
+from superarm.evaluate.logs.read import read_log
+from superarm.evaluate.logs.tables import LogError
+from superarm.evaluate.propensities import chances_of
 
 __all__ = [
     "Estimates",

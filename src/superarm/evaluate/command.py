@@ -11,15 +11,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from superarm.agent import Agent
+from superarm.agent.agent import Agent
 from superarm.config import from_config, load_policy, read_config
 from superarm.errors import ConfigError
-from superarm.evaluate.agent_log import agent_log
-from superarm.evaluate.estimates import Estimates
-from superarm.evaluate.judge import Judged, judge, judge_grid
-from superarm.evaluate.log import Log
-from superarm.evaluate.read import read_log
-from superarm.evaluate.tables import LogError
+from superarm.evaluate.estimators.estimates import Estimates
+from superarm.evaluate.judgement import Judged, judge, judge_grid
+from superarm.evaluate.logs.agent_log import agent_log
+from superarm.evaluate.logs.log import Log
+from superarm.evaluate.logs.read import read_log
+from superarm.evaluate.logs.tables import LogError
 
 WORDED = re.compile(r"[\w.-]+: .*\bmust\b")
 

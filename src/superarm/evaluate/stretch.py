@@ -9,12 +9,13 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from superarm.algebra import Policy
-from superarm.evaluate.log import Log
+from superarm.evaluate.logs.log import Log
+from superarm.policy import Policy
 from superarm.precision import FLOAT
-from superarm.rollout import CHUNK
-from superarm.rounds import Keys, Trace, settle
-from superarm.types import Array, Decision, Outcome, State, pytree
+from superarm.pytree import pytree
+from superarm.simulation.round import Keys, Trace, settle
+from superarm.simulation.run import CHUNK
+from superarm.types import Array, Decision, Outcome, State
 
 
 @pytree

@@ -1,9 +1,6 @@
-"""The papers' figures and tables as data: settings, policies, and the claims that must come out.
+"""The language of experiments: settings and policies as data, and the claims that must come out.
 
-    from superarm.experiments.runner import run
-    summary = run("wen2015/longest-path", scale="quick", out="results")
-
-Importing this package loads neither JAX nor pandas; `runner` does.
+`superarm.reproduce` has the papers' experiments and runs them. Importing this loads neither JAX nor pandas.
 """
 
 from superarm.experiments.claims import Claim, Verdict
@@ -16,10 +13,8 @@ from superarm.experiments.experiment import (
     Setting,
     Tunable,
 )
-from superarm.experiments.registry import EXPERIMENTS, lookup, matching
 
 __all__ = [
-    "EXPERIMENTS",
     "SCALES",
     "Claim",
     "Experiment",
@@ -29,6 +24,4 @@ __all__ = [
     "Setting",
     "Tunable",
     "Verdict",
-    "lookup",
-    "matching",
 ]

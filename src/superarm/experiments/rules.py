@@ -13,16 +13,8 @@ import numpy as np
 from scipy.special import chdtri, fdtri
 
 from superarm.experiments.claims import Answer, Claim, Finding, MissingRuns, number
-from superarm.experiments.runs import (
-    Interval,
-    Points,
-    Quantity,
-    Runs,
-    Seeds,
-    Vector,
-    interval,
-    ratio_interval,
-)
+from superarm.experiments.runs import Points, Quantity, Runs, Seeds
+from superarm.statistics import Interval, Vector, interval, ratio_interval
 
 # "The same" and "competitive" mean: the upper end of the paired ratio's interval is below this.
 NOT_WORSE = 1.10

@@ -9,7 +9,10 @@ import jax
 import jax.numpy as jnp
 
 from superarm.precision import FLOAT
-from superarm.types import Array, pytree
+from superarm.pytree import pytree
+from superarm.types import Array
+
+__all__ = ["EnsembleSampling"]
 
 
 @pytree

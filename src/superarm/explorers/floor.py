@@ -10,7 +10,8 @@ import jax.numpy as jnp
 from superarm.explorers.greedy import Uniform
 from superarm.explorers.options import options_of
 from superarm.precision import FLOAT
-from superarm.types import Array, Beliefs, Explorer, pytree
+from superarm.pytree import pytree
+from superarm.types import Array, Beliefs, Explorer
 
 
 @pytree

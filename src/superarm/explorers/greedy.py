@@ -8,7 +8,10 @@ import jax
 import jax.numpy as jnp
 
 from superarm.precision import FLOAT
-from superarm.types import Array, Beliefs, pytree
+from superarm.pytree import pytree
+from superarm.types import Array, Beliefs
+
+__all__ = ["EpsilonGreedy", "Greedy", "Uniform"]
 
 
 @pytree

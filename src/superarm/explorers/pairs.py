@@ -13,11 +13,14 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from superarm.layers import LayerScores
+from superarm.models.layers import LayerScores
 from superarm.precision import FLOAT
-from superarm.types import Array, PairScores, pytree, static
+from superarm.pytree import pytree, static
+from superarm.schedules.radius import Radius
+from superarm.types import Array, PairScores
 from superarm.widths.pairs import distances
-from superarm.widths.radius import Radius
+
+__all__ = ["PairColstim", "PairEnsemble", "PairLayers", "PairThompson", "PairUCB", "PairUniform"]
 
 
 def pair_widths(beliefs: Any) -> Array:

@@ -8,7 +8,10 @@ import jax.numpy as jnp
 
 from superarm.explorers.options import options_of
 from superarm.models.links import LINKS
-from superarm.types import Array, Beliefs, Explorer, pytree, static
+from superarm.pytree import pytree, static
+from superarm.types import Array, Beliefs, Explorer
+
+__all__ = ["Responses"]
 
 TRACE = 1e-12  # far below what a reward can be told by, far above the rounding of 1
 

@@ -8,8 +8,11 @@ from typing import Any
 import jax.numpy as jnp
 
 from superarm.precision import ZERO
-from superarm.types import Array, Beliefs, pytree, static
-from superarm.widths.radius import is_schedule
+from superarm.pytree import pytree, static
+from superarm.schedules.radius import is_schedule
+from superarm.types import Array, Beliefs
+
+__all__ = ["Thompson"]
 
 
 @pytree

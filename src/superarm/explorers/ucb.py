@@ -9,8 +9,11 @@ import jax.numpy as jnp
 
 from superarm.models.links import LINKS
 from superarm.precision import FLOAT, ZERO
-from superarm.types import Array, Beliefs, pytree, static
-from superarm.widths.radius import Radius
+from superarm.pytree import pytree, static
+from superarm.schedules.radius import Radius
+from superarm.types import Array, Beliefs
+
+__all__ = ["UCB"]
 
 
 @pytree

@@ -10,7 +10,10 @@ import jax.numpy as jnp
 
 from superarm.explorers.options import options_of
 from superarm.precision import FLOAT
-from superarm.types import Array, Explorer, pytree, static
+from superarm.pytree import pytree, static
+from superarm.types import Array, Explorer
+
+__all__ = ["WarmUp"]
 
 
 def cut(rounds: int, horizon: int) -> int:

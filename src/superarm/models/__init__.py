@@ -3,7 +3,7 @@
 from superarm.models.coefficients import Coefficients
 from superarm.models.custom import network
 from superarm.models.ensemble import Ensemble
-from superarm.models.factory import glm, neural
+from superarm.models.factory import glm
 from superarm.models.fitting import Fitting
 from superarm.models.history import Memory
 from superarm.models.items import ItemBetas, ItemMeans
@@ -40,7 +40,6 @@ __all__ = [
     "full_gradient_model",
     "glm",
     "network",
-    "neural",
     "perceptron",
     "shallow_model",
 ]

@@ -9,7 +9,8 @@ from typing import Any, ClassVar
 import jax.numpy as jnp
 
 from superarm.precision import FLOAT
-from superarm.types import Array, pytree
+from superarm.pytree import pytree
+from superarm.types import Array
 
 
 @pytree

@@ -11,7 +11,8 @@ import jax.numpy as jnp
 from jax.flatten_util import ravel_pytree
 
 from superarm.models.networks import Pull
-from superarm.types import Array, pytree, static
+from superarm.pytree import pytree, static
+from superarm.types import Array
 
 
 @pytree

@@ -17,7 +17,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from superarm.precision import FLOAT
-from superarm.types import Array, Event, Model, Spec, State, Width, pytree, static
+from superarm.pytree import pytree, static
+from superarm.types import Array, Event, Model, Spec, State, Width
 
 
 @pytree

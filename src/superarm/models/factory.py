@@ -16,7 +16,7 @@ from superarm.models.neural import EffectiveDimension, Neural
 from superarm.models.newton import Newton
 from superarm.models.paired import Paired
 from superarm.precision import leaf
-from superarm.widths.radius import is_schedule
+from superarm.schedules.radius import is_schedule
 
 
 def neural(

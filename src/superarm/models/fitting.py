@@ -21,7 +21,8 @@ from superarm.models.history import History
 from superarm.models.links import link_of
 from superarm.models.losses import LOSSES
 from superarm.models.networks import Scorer
-from superarm.types import Array, pytree, static
+from superarm.pytree import pytree, static
+from superarm.types import Array
 
 BLOCK = 512  # most rows per block of a full batch
 WIDE = 4  # small blocks in a wide one, where that is no more than BLOCK: full ones are a tenth faster

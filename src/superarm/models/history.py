@@ -15,7 +15,8 @@ import jax
 import jax.numpy as jnp
 
 from superarm.precision import FLOAT
-from superarm.types import Array, Event, Spec, pytree, static
+from superarm.pytree import pytree, static
+from superarm.types import Array, Event, Spec
 
 
 @pytree

@@ -10,7 +10,8 @@ import jax.numpy as jnp
 
 from superarm.models.beta import beta_draws
 from superarm.precision import FLOAT
-from superarm.types import Array, Event, Spec, State, Width, pytree
+from superarm.pytree import pytree
+from superarm.types import Array, Event, Spec, State, Width
 from superarm.widths.counts import count_widths
 
 

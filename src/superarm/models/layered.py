@@ -16,14 +16,15 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from superarm.layers import LayerScores
 from superarm.models.coefficients import Coefficients
 from superarm.models.history import History, Memory
+from superarm.models.layers import LayerScores
 from superarm.models.links import LINKS
 from superarm.models.newton import Newton
 from superarm.models.preferences import preference_of
 from superarm.precision import FLOAT
-from superarm.types import Array, Event, Spec, State, Width, pytree, static
+from superarm.pytree import pytree, static
+from superarm.types import Array, Event, Spec, State, Width
 from superarm.widths.pairs import distances
 
 STEEPEST = 0.25  # of the logistic link

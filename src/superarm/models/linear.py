@@ -9,7 +9,8 @@ import jax
 import jax.numpy as jnp
 
 from superarm.precision import FLOAT
-from superarm.types import Array, Event, LinearWidth, Spec, State, pytree
+from superarm.pytree import pytree
+from superarm.types import Array, Event, LinearWidth, Spec, State
 
 
 @pytree

@@ -14,8 +14,9 @@ import jax
 import jax.numpy as jnp
 
 from superarm import checks
-from superarm.types import Array, pytree, static
-from superarm.widths.rows import LayerRows, Rows
+from superarm.pytree import pytree, static
+from superarm.rows import LayerRows, Rows
+from superarm.types import Array
 
 Pull = Callable[[Array], Any]
 INPUTS = -1  # features: as many as there are inputs

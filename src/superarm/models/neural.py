@@ -22,9 +22,10 @@ from superarm.models.neural_beliefs import Certain, NeuralBeliefs, NeuralMemo, S
 from superarm.models.neural_state import NeuralFit, NeuralRecord
 from superarm.models.newton import Newton
 from superarm.precision import FLOAT
-from superarm.types import Array, Event, Spec, State, Width, pytree, static
-from superarm.widths.radius import is_schedule
-from superarm.widths.rows import Rows, count_rows, flat, only, scaled, weighted
+from superarm.pytree import pytree, static
+from superarm.rows import Rows, count_rows, flat, only, scaled, weighted
+from superarm.schedules.radius import is_schedule
+from superarm.types import Array, Event, Spec, State, Width
 
 REBUILD = 64  # rows absorbed at once when the width is rebuilt
 

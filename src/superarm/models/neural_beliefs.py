@@ -9,7 +9,8 @@ import jax
 import jax.numpy as jnp
 
 from superarm.precision import FLOAT
-from superarm.types import Array, pytree, static
+from superarm.pytree import pytree, static
+from superarm.types import Array
 
 
 @pytree

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from superarm.models.history import History
-from superarm.types import Array, pytree
+from superarm.pytree import pytree
+from superarm.types import Array
 
 
 @pytree

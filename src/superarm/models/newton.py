@@ -27,7 +27,8 @@ from superarm.models.links import LINKS
 from superarm.models.losses import LOSSES
 from superarm.models.networks import Scorer
 from superarm.precision import FLOAT
-from superarm.types import Array, pytree, static
+from superarm.pytree import pytree, static
+from superarm.types import Array
 
 BLOCK = 512  # most rows per block
 HALVINGS = 40  # of a step that does not lower the objective

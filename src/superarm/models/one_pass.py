@@ -23,7 +23,8 @@ import jax.numpy as jnp
 from superarm.models.linear import Gaussian, LinearRecord
 from superarm.models.links import LINKS
 from superarm.precision import FLOAT
-from superarm.types import Array, Event, LinearWidth, Spec, State, pytree
+from superarm.pytree import pytree
+from superarm.types import Array, Event, LinearWidth, Spec, State
 
 TINY = 1e-300  # in place of a weight that has underflown
 HALVINGS = 64  # a bracket of length 1 shrinks below the spacing of float64

@@ -9,8 +9,9 @@ import jax
 import jax.numpy as jnp
 
 from superarm.models.networks import Pull, Scorer
-from superarm.types import Array, pytree
-from superarm.widths.rows import LayerRows, PairRows, Rows, flat
+from superarm.pytree import pytree
+from superarm.rows import LayerRows, PairRows, Rows, flat
+from superarm.types import Array
 
 
 @pytree

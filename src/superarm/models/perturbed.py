@@ -23,7 +23,8 @@ from superarm.models.links import link_of
 from superarm.models.neural import Neural
 from superarm.models.neural_state import NeuralFit
 from superarm.precision import FLOAT
-from superarm.types import Array, Beliefs, Event, Spec, State, Width, pytree, static
+from superarm.pytree import pytree, static
+from superarm.types import Array, Beliefs, Event, Spec, State, Width
 
 
 @pytree

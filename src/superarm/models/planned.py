@@ -12,8 +12,9 @@ from typing import Any, ClassVar
 import jax
 import jax.numpy as jnp
 
-from superarm.design import g_optimal_weights, rounded_counts
-from superarm.types import Array, Event, Model, Spec, State, Width, pytree, static
+from superarm.models.design import g_optimal_weights, rounded_counts
+from superarm.pytree import pytree, static
+from superarm.types import Array, Event, Model, Spec, State, Width
 
 
 @pytree

@@ -21,7 +21,8 @@ from superarm.models.coefficients import Coefficients
 from superarm.models.ensemble import Ensemble
 from superarm.models.links import LINKS, PREFERENCE_LINKS
 from superarm.models.paired import Paired
-from superarm.types import Array, Beliefs, Event, Model, Spec, State, Width, pytree
+from superarm.pytree import pytree
+from superarm.types import Array, Beliefs, Event, Model, Spec, State, Width
 
 
 def preference_of(event: Event) -> tuple[Array, Array]:

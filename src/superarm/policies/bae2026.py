@@ -32,10 +32,20 @@ from typing import Any
 import numpy as np
 
 from superarm import checks
-from superarm.algebra import Policy
 from superarm.policies.bae2026_recipe import LINEAR, NETWORK, Recipe, V, W
+from superarm.policy import Policy
+from superarm.schedules.bernstein_tails import VARIANCE
 from superarm.types import Oracle
-from superarm.widths.bernstein import VARIANCE
+
+__all__ = [
+    "ada_ofu_ecolog",
+    "logistic_ucb_1",
+    "ncbf_ucb",
+    "neural_log_ts_1",
+    "neural_log_ts_2",
+    "neural_log_ucb_1",
+    "neural_log_ucb_2",
+]
 
 
 def neural_log_ucb_1(

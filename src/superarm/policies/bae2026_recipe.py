@@ -8,15 +8,17 @@ from typing import Any
 import numpy as np
 
 from superarm import checks
-from superarm.algebra import Policy
 from superarm.choosers import Duel
 from superarm.explorers import UCB, PairThompson, PairUCB, Responses, Thompson
-from superarm.models import Coefficients, EffectiveDimension, Paired, Preferences, neural, perceptron
+from superarm.models import Coefficients, EffectiveDimension, Paired, Preferences, perceptron
+from superarm.models.factory import neural
 from superarm.policies.parts import chosen_by
+from superarm.policy import Policy
 from superarm.precision import leaf
+from superarm.schedules import EffectiveRadius
+from superarm.schedules.bernstein_tails import VARIANCE
 from superarm.types import Chooser, Explorer, Oracle
-from superarm.widths import Diagonal, EffectiveRadius, Full
-from superarm.widths.bernstein import VARIANCE
+from superarm.widths import Diagonal, Full
 
 NETWORK, LINEAR = "network", "linear"
 V, W = "V", "W"

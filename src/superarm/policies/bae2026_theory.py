@@ -19,14 +19,23 @@ import jax
 import numpy as np
 
 from superarm import checks
-from superarm.algebra import Policy
 from superarm.explorers import UCB, Responses, Thompson
-from superarm.models import EffectiveDimension, neural, perceptron
+from superarm.models import EffectiveDimension, perceptron
+from superarm.models.factory import neural
 from superarm.policies.parts import chosen_by
+from superarm.policy import Policy
 from superarm.precision import leaf
+from superarm.schedules import BernsteinRadius, BernsteinRate, BernsteinRidge, bernstein
+from superarm.schedules.bernstein_tails import VARIANCE
 from superarm.types import Explorer, Oracle
-from superarm.widths import BernsteinRadius, BernsteinRate, BernsteinRidge, Full, Gram, bernstein
-from superarm.widths.bernstein import VARIANCE
+from superarm.widths import Full, Gram
+
+__all__ = [
+    "neural_log_ts_1_theory",
+    "neural_log_ts_2_theory",
+    "neural_log_ucb_1_theory",
+    "neural_log_ucb_2_theory",
+]
 
 
 def neural_log_ucb_1_theory(oracle: Oracle | None = None, *, kappa: float, **constants: Any) -> Policy:

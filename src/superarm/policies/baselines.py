@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from superarm import checks
-from superarm.algebra import Policy
 from superarm.explorers import EpsilonGreedy, Uniform
 from superarm.models import ItemMeans
 from superarm.policies.parts import chosen_by, linear_model, width_of
+from superarm.policy import Policy
 from superarm.types import Oracle
+
+__all__ = ["epsilon_greedy", "uniform"]
 
 
 def uniform(oracle: Oracle | None = None) -> Policy:

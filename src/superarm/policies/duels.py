@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from superarm import checks
-from superarm.algebra import Policy
 from superarm.choosers import Duel
 from superarm.choosers.duel import STRATEGIES
 from superarm.explorers import PairColstim, PairEnsemble, PairThompson, PairUCB, PairUniform
@@ -14,8 +13,12 @@ from superarm.models.links import PREFERENCE_LINKS
 from superarm.models.preferences import preferences
 from superarm.policies.oh2026 import RULES
 from superarm.policies.parts import radius_of, refuse_beside_model
+from superarm.policy import Policy
+from superarm.schedules import Radius
 from superarm.types import Explorer
-from superarm.widths import Full, Radius
+from superarm.widths import Full
+
+__all__ = ["colstim", "ensemble_duel", "glm_duel", "max_inp", "max_pair_ucb", "uniform_duel"]
 
 
 def glm_duel(

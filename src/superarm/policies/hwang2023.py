@@ -6,12 +6,15 @@ Hwang, Chai & Oh (2023), Combinatorial Neural Bandits, ICML.
 from __future__ import annotations
 
 from superarm import checks
-from superarm.algebra import Policy
 from superarm.explorers import UCB, Thompson
-from superarm.models import Neural, neural, perceptron
+from superarm.models import Neural, perceptron
+from superarm.models.factory import neural
 from superarm.policies.parts import chosen_by, radius_of, with_width
+from superarm.policy import Policy
+from superarm.schedules import Radius
 from superarm.types import Oracle, Width
-from superarm.widths import Radius
+
+__all__ = ["cn_ts", "cn_ucb"]
 
 
 def cn_figure_model(units: int = 100) -> Neural:

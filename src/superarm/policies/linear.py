@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from superarm import checks
-from superarm.algebra import Policy
 from superarm.choosers import Best
 from superarm.explorers import UCB, Thompson
 from superarm.policies.parts import linear_model, radius_of, width_of
-from superarm.widths import Radius
+from superarm.policy import Policy
+from superarm.schedules import Radius
+
+__all__ = ["lin_ts", "lin_ucb"]
 
 
 def lin_ucb(

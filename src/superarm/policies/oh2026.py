@@ -10,17 +10,21 @@ from dataclasses import replace
 from typing import Any
 
 from superarm import checks
-from superarm.algebra import Policy
 from superarm.choosers import Duel
 from superarm.choosers.duel import STRATEGIES
 from superarm.explorers import PairThompson, PairUCB
-from superarm.models import Coefficients, Neural, full_gradient_model, neural, shallow_model
+from superarm.models import Coefficients, Neural, full_gradient_model, shallow_model
+from superarm.models.factory import neural
 from superarm.models.networks import INPUTS
 from superarm.models.preferences import preferences
 from superarm.policies.parts import radius_of, refuse_beside_model
+from superarm.policy import Policy
+from superarm.schedules import Radius
 from superarm.types import Explorer
-from superarm.widths import Diagonal, Full, Radius
+from superarm.widths import Diagonal, Full
 from superarm.widths.gram import Gram
+
+__all__ = ["ndb_ts", "ndb_ucb", "nldb", "nvldb", "nvldb_theory"]
 
 RULES = ("ucb", "ts")
 

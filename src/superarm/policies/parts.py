@@ -8,9 +8,10 @@ from typing import Any
 from superarm import checks
 from superarm.choosers import Best, Subset
 from superarm.models import Linear, Neural
+from superarm.schedules import Constant, Radius
+from superarm.schedules.radius import is_schedule
 from superarm.types import Chooser, LinearWidth, Oracle, Width
-from superarm.widths import Auto, Constant, Diagonal, Dual, Full, Radius, Sketched
-from superarm.widths.radius import is_schedule
+from superarm.widths import Auto, Diagonal, Dual, Full, Sketched
 
 LINEAR_WIDTHS: dict[str, LinearWidth] = {"full": Full(), "diagonal": Diagonal(), "sketched": Sketched()}
 NEURAL_WIDTHS: dict[str, Width] = {

@@ -8,14 +8,17 @@ from __future__ import annotations
 from typing import Any
 
 from superarm import checks
-from superarm.algebra import Policy
 from superarm.explorers import EnsembleSampling, Greedy, Responses, Thompson
-from superarm.models import Ensemble, Linear, Neural, PerturbedHistory, glm, neural, perceptron
+from superarm.models import Ensemble, Linear, Neural, PerturbedHistory, glm, perceptron
+from superarm.models.factory import neural
 from superarm.models.links import link_of
 from superarm.policies.parts import chosen_by, width_of
-from superarm.policies.warm_up import warm_up
+from superarm.policies.warm_ups import warm_up
+from superarm.policy import Policy
 from superarm.types import Explorer, Model, Oracle
 from superarm.widths import Full
+
+__all__ = ["evill", "glm_es", "glm_fpl", "glm_tsl", "lin_es", "lin_phe", "neural_es", "neural_phe"]
 
 
 def ensemble_figure_model(ridge: float = 1.0, *, units: int = 20, depth: int = 3, **fitting: Any) -> Neural:

@@ -10,10 +10,13 @@ import math
 from typing import Any
 
 from superarm import checks
-from superarm.algebra import Policy
-from superarm.models import neural, perceptron
+from superarm.models import perceptron
+from superarm.models.factory import neural
 from superarm.policies.sun2026 import glm_es, neural_es
+from superarm.policy import Policy
 from superarm.types import Oracle
+
+__all__ = ["glm_es_theory", "neural_es_theory"]
 
 OPTIMISM_GLM = 0.5 * math.erfc(1.0 / math.sqrt(2.0))  # p_N = 1 - Phi(1), lemma A.6
 OPTIMISM_NEURAL = 1.0 / (4.0 * math.e * math.sqrt(math.pi))  # p'_N, lemma C.6

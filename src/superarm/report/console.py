@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from superarm.experiments.summary import Summary
-    from superarm.tune import Tuning
+    from superarm.simulation.tune import Tuning
 
 COLOURS = {"holds": "green", "fails": "red", "open": "yellow"}
 

@@ -8,10 +8,11 @@ from typing import Any
 
 import jax
 
-from superarm.types import Array, Whitened, pytree, static
+from superarm.pytree import pytree, static
+from superarm.rows import Rows, count_columns
+from superarm.types import Array, Whitened
 from superarm.widths.dual import Dual, DualFactor, room
 from superarm.widths.full import Full
-from superarm.widths.rows import Rows, count_columns
 
 logger = logging.getLogger("superarm")
 

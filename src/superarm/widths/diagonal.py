@@ -12,8 +12,9 @@ import jax
 import jax.numpy as jnp
 
 from superarm.precision import FLOAT
-from superarm.types import Array, pytree
-from superarm.widths.rows import Rows, cast, column_squares, count_columns, flat, only, weighted_squares
+from superarm.pytree import pytree
+from superarm.rows import Rows, cast, column_squares, count_columns, flat, only, weighted_squares
+from superarm.types import Array
 
 
 @pytree

@@ -17,8 +17,9 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from superarm.types import Array, pytree, static
-from superarm.widths.rows import Rows, cast, count_rows, only, products, squares
+from superarm.pytree import pytree, static
+from superarm.rows import Rows, cast, count_rows, only, products, squares
+from superarm.types import Array
 
 TILE = 256  # rows of a tile: enough for matrix products at full rate, few enough for short histories
 

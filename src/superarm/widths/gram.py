@@ -15,8 +15,9 @@ import jax.numpy as jnp
 from jax.scipy.linalg import solve_triangular
 
 from superarm.precision import FLOAT
-from superarm.types import Array, pytree
-from superarm.widths.rows import Rows, cast, count_columns, flat
+from superarm.pytree import pytree
+from superarm.rows import Rows, cast, count_columns, flat
+from superarm.types import Array
 
 
 @pytree

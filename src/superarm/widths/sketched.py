@@ -18,8 +18,9 @@ import jax
 import jax.numpy as jnp
 
 from superarm.precision import FLOAT
-from superarm.types import Array, pytree, static
-from superarm.widths.rows import Rows, cast, count_columns, flat
+from superarm.pytree import pytree, static
+from superarm.rows import Rows, cast, count_columns, flat
+from superarm.types import Array
 
 
 @pytree

@@ -1,0 +1,374 @@
+"""The part of an agent that learns: counts, epochs, fits and room, as a function of what happened in order.
+
+The same decisions, events and fits in the same order give the same state, bit for bit. It knows of no
+files, clocks or threads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import jax
+import numpy as np
+
+from superarm import checks
+from superarm.agent import inspection
+from superarm.agent.compiled import Chances, Decided, Happened, Leaves, Program, Slate
+from superarm.agent.shortlist import best_of
+from superarm.agent.tables import bounded
+from superarm.errors import NoChoiceError, StoreError
+from superarm.policy import Epoch, Policy
+from superarm.precision import double
+from superarm.simulation.round import keys_of
+from superarm.types import Spec, State
+
+ROOM = 1024  # observations to begin with, of a state that keeps all history
+NDArray = np.ndarray[Any, Any]
+
+
+PARTS = ("items", "features", "feedback", "observed")
+
+
+@dataclass(frozen=True)
+class Taken:
+    """A policy and the leaves of a state, after so many updates of an epoch and `count` decisions."""
+
+    program: Program
+    structure: Any
+    leaves: Leaves
+    origin: int
+    updates: int
+    number: int
+    count: int
+
+    @property
+    def policy(self) -> Policy:
+        """The policy."""
+        return self.program.policy
+
+    @property
+    def state(self) -> State:
+        """Its state."""
+        found: State = jax.tree.unflatten(self.structure, self.leaves)
+        return found
+
+    def fit(self) -> Leaves:
+        """Return the leaves of a fit."""
+        return self.program.learn(self.leaves, self.origin + self.updates)
+
+
+@dataclass
+class Era:
+    """A policy at work in one epoch.
+
+    Attributes:
+        number: of the epoch; epoch: its policy and its length.
+        program: the policy's functions; structure, leaves: of its state.
+        capacity: observations that the state has room for, where it keeps all.
+        updates, observations: of this policy's so far.
+    """
+
+    number: int
+    epoch: Epoch
+    key: Any
+    program: Program
+    structure: Any
+    leaves: Leaves
+    keeps_all: bool
+    capacity: int
+    updates: int = 0
+    observations: int = 0
+    greedy: Program | None = None  # for predictions, once there was one
+    memo: Any = None  # the shapes of a decision's, once they were asked for
+
+    @property
+    def policy(self) -> Policy:
+        """The policy."""
+        return self.epoch.policy
+
+    @property
+    def state(self) -> State:
+        """Of the policy."""
+        found: State = jax.tree.unflatten(self.structure, self.leaves)
+        return found
+
+    def learned(self, fit: Leaves) -> None:
+        """Take a fit over: the last leaves of the state."""
+        self.leaves = self.leaves[: len(self.leaves) - len(fit)] + fit
+
+    @property
+    def due(self) -> bool:
+        """Whether a fit is due after the last event."""
+        every = self.policy.learn_every
+        return every is not None and self.updates > 0 and self.updates % every == 0
+
+
+class Core:
+    """A policy at work."""
+
+    def __init__(self, policy: Any, *, seed: int, spec: Spec, most: int, learns: bool) -> None:
+        """Begin.
+
+        Args:
+            policy: a `Policy`, or an `Anytime` one.
+            seed: of all chance.
+            spec: the size of the problem; its capacity is not used.
+            most: observations that a policy which keeps all history may keep.
+            learns: whether a fit is made when it is due; otherwise by `learned` alone.
+        """
+        self.whole, self.most, self.learns, self.spec = policy, most, learns, spec
+        self.decisions = 0
+        self.events: list[Happened] = []  # kept for epochs that replay
+        self._replayed = 0  # observations in them
+        with jax.enable_x64(True):
+            self.keys = keys_of(seed)
+        self.era = self._begun(0)
+        self._coming: Era | None = None  # the next, where it has been looked at and not been begun
+
+    @property
+    def policy(self) -> Policy:
+        """The policy in force."""
+        return self.era.policy
+
+    @property
+    def state(self) -> State:
+        """Its state."""
+        return self.era.state
+
+    @property
+    def number(self) -> int:
+        """Of the epoch."""
+        return self.era.number
+
+    @property
+    def updates(self) -> int:
+        """Events that the policy in force has observed."""
+        return self.era.updates
+
+    @property
+    def refused_fits(self) -> int:
+        """Fits that diverged and were refused."""
+        return int(np.sum(np.asarray(getattr(self.state.fit, "failures", 0))))
+
+    def choose(self, slate: Slate, chances: Chances) -> tuple[Decided, int]:
+        """Choose in the next decision; return the epoch, too. Nothing is changed until `decided`."""
+        era = self.upcoming()
+        return self._chosen(era, era.program, slate, chances), era.number
+
+    def choose_all(self, slates: Sequence[Slate], chances: Chances) -> tuple[list[Decided], int]:
+        """As `choose` in the next decisions, one per slate, if these are at most `at_once` of one shape."""
+        era = self.upcoming()
+        count = self.decisions - era.epoch.origin
+        return era.program.select_all(era.leaves, self.decisions, count, slates, chances), era.number
+
+    @property
+    def at_once(self) -> int:
+        """How many decisions may be made in one call: those of an epoch, where all is compiled."""
+        era = self.upcoming()
+        return era.epoch.stop - self.decisions if era.policy.native else 1
+
+    def predict(self, slate: Slate) -> Decided:
+        """Choose the best by the mean; ties are broken by the key of the next decision."""
+        era = self.era
+        era.greedy = era.greedy or Program(inspection.greedy(era.policy), era.state, self.keys)
+        return self._chosen(era, era.greedy, slate, Chances())
+
+    def _chosen(self, era: Era, program: Program, slate: Slate, chances: Chances) -> Decided:
+        count = self.decisions - era.epoch.origin
+        return self.sound(program.select(era.leaves, self.decisions, count, slate, chances))
+
+    def sound(self, decided: Decided) -> Decided:
+        """Return a decision; refuse one that is not sound."""
+        if not decided.healthy:
+            why = "nothing feasible is on offer, or a score was not finite"
+            raise NoChoiceError(f"{self.policy.name}: no sound choice: {why}")
+        return decided
+
+    def shortlist(self, features: Any, size: int) -> NDArray:
+        """(size,) rows of the best by the scores of the next decision."""
+        era = self.upcoming()
+        count = self.decisions - era.epoch.origin
+        return best_of(era.policy, era.state, self.keys, self.decisions, count, features, size)
+
+    def decided(self) -> int:
+        """Count a decision, which may begin an epoch, and return its number."""
+        self.era, self._coming = self.upcoming(), None
+        self.decisions += 1
+        return self.decisions - 1
+
+    def make_room(self, observations: int) -> None:
+        """Raise if the policy keeps all that it observes, and may not keep so many more."""
+        kept = self.era.observations if self.era.keeps_all else 0
+        if self.era.epoch.replay:
+            kept = max(kept, self._replayed)
+        if kept + observations > self.most and (self.era.keeps_all or self.era.epoch.replay):
+            raise ValueError(
+                f"{self.policy.name}: at most {self.most} observations must be kept, and as many came; raise "
+                "max_observations, or choose memory='reservoir' or 'window'"
+            )
+
+    def observe(self, number: int, happened: Happened, epoch: int) -> None:
+        """Record what came of a decision that was made in an epoch. `learn_if_due` comes next."""
+        self._coming = None  # it may replay what comes now
+        if self.era.epoch.replay:
+            self.events.append(replace(happened, memo=()))
+            self._replayed += int(np.count_nonzero(happened.observed))
+        if epoch != self.number:
+            happened = replace(happened, memo=())  # another policy's
+        self._record(self.era, number, happened)
+
+    def learn_if_due(self) -> None:
+        """Fit, where a fit is due after the last event and made at once."""
+        if self.learns and self.era.due:
+            self.learned(self.fit_now())
+
+    def fit_now(self) -> Leaves:
+        """Return a fit of what has been recorded."""
+        return self._taken(self.era, self.era.leaves).fit()
+
+    def snapshot(self) -> Taken:
+        """Return what a fit needs, so that it can be made while observing goes on."""
+        return self._taken(self.era, [leaf.copy() for leaf in self.era.leaves])
+
+    def learned(self, fit: Leaves) -> None:
+        """Take a fit over."""
+        self.era.learned(fit)
+
+    def _taken(self, era: Era, leaves: Leaves) -> Taken:
+        count = self.decisions - era.epoch.origin
+        return Taken(era.program, era.structure, leaves, era.epoch.origin, era.updates, era.number, count)
+
+    def upcoming(self) -> Era:
+        """The epoch of the next decision: the one in force, or the one after it."""
+        if self.decisions < self.era.epoch.stop:
+            return self.era
+        if self._coming is None:
+            self._coming = self._begun(self.era.number + 1)
+        return self._coming
+
+    @double
+    def _begun(self, number: int) -> Era:
+        """Begin an epoch: anew, or with all that happened, fitted as it went along."""
+        epoch = _epoch(self.whole, number)
+        epoch = replace(epoch, policy=inspection.settled(epoch.policy, self.spec, self.most))
+        keeps_all = inspection.keeps_all(epoch.policy, replace(self.spec, capacity=0))
+        capacity = min(ROOM, self.most) if keeps_all else 0
+        key = jax.random.fold_in(self.keys.init, number) if number else self.keys.init
+        state = inspection.begin(epoch.policy, key, replace(self.spec, capacity=capacity))
+        program = Program(epoch.policy, state, self.keys)
+        leaves, structure = jax.tree.flatten(state)
+        era = Era(number, epoch, key, program, structure, leaves, keeps_all, capacity)
+        for index, happened in enumerate(self.events if epoch.replay else ()):
+            self._record(era, index, happened)
+            if era.due:
+                era.learned(self._taken(era, era.leaves).fit())
+        return era
+
+    def _record(self, era: Era, number: int, happened: Happened) -> None:
+        seen = int(np.count_nonzero(happened.observed))
+        self._grow(era, seen)
+        era.leaves = era.program.observe(era.leaves, number, happened)
+        era.updates += 1
+        era.observations += seen
+
+    def _grow(self, era: Era, more: int) -> None:
+        if not era.keeps_all or era.observations + more <= era.capacity:
+            return
+        while era.capacity < era.observations + more:
+            era.capacity = min(2 * era.capacity, max(self.most, era.observations + more))
+        spec = replace(self.spec, capacity=era.capacity)
+        era.leaves = jax.tree.leaves(inspection.grown(era.policy, era.key, era.state, spec))
+
+    # What is kept on disk
+
+    def counts(self) -> dict[str, int]:
+        """Return what the arrays do not say."""
+        era = self.era
+        return {
+            "decisions": self.decisions,
+            "epoch": era.number,
+            "updates": era.updates,
+            "observations": era.observations,
+            "capacity": era.capacity,
+        }
+
+    def arrays(self) -> dict[str, NDArray]:
+        """Return the state, and the events that later epochs replay."""
+        leaves = jax.tree_util.tree_leaves_with_path(self.state)
+        found = {f"state{jax.tree_util.keystr(path)}": np.asarray(leaf) for path, leaf in leaves}
+        if self.events:
+            for name in PARTS:
+                found[f"events.{name}"] = np.stack([getattr(one, name) for one in self.events])
+        return found
+
+    @double
+    def restore(self, arrays: Mapping[str, NDArray], counts: Mapping[str, Any]) -> None:
+        """Take over what `arrays` and `counts` of another core said."""
+        where = "state file"
+        numbers = {name: checks.count(where, name, counts.get(name), low=0) for name in self.counts()}
+        if numbers["epoch"] >= len(self.whole.epochs(max(numbers["decisions"], 1))):
+            raise StoreError(f"{where}: is damaged: epoch {numbers['epoch']} has not begun by then")
+        era = self._begun(numbers["epoch"])  # without events, which the state has taken in
+        self.decisions = numbers["decisions"]
+        era.updates, era.observations = numbers["updates"], numbers["observations"]
+        era.capacity = numbers["capacity"]
+        shapes = inspection.state_shapes(era.policy, replace(self.spec, capacity=era.capacity))
+        era.leaves = [
+            _leaf(arrays, f"state{jax.tree_util.keystr(path)}", shape)
+            for path, shape in jax.tree_util.tree_leaves_with_path(shapes)
+        ]
+        self.era, self._coming = era, None
+        if "events.items" in arrays:
+            parts = [arrays[f"events.{name}"] for name in PARTS]
+            self.events = [Happened(*row) for row in zip(*parts, strict=True)]
+            self._replayed = int(np.count_nonzero(arrays["events.observed"]))
+
+
+def happened_in(where: str, log: Any, size: int, allowed: tuple[float, float] | None) -> list[Happened]:
+    """What a log of single choices or sets says happened, for a policy of `size` slots."""
+    count = len(log.rewards)
+    actions, rewards = (np.asarray(one).reshape(count, -1) for one in (log.actions, log.rewards))
+    slots = actions.shape[1]
+    if slots > size:
+        raise ValueError(f"{where}: log must have sets of at most {size}, as the policy, got {slots}")
+    seen = actions >= 0
+    if log.observed is not None:
+        seen &= np.asarray(log.observed).reshape(count, -1)
+    if allowed is not None:
+        checks.between(where, "rewards", rewards[seen], *allowed)
+    chosen = np.take_along_axis(np.asarray(log.contexts), np.maximum(actions, 0)[:, :, None], axis=1)
+    bounded(where, "contexts", chosen)
+    bounded(where, "rewards", rewards[seen])
+    rest = ((0, 0), (0, size - slots))
+    parts = (
+        np.pad(actions, rest, constant_values=-1).astype(np.int32),
+        np.pad(np.where((actions >= 0)[:, :, None], chosen, 0.0), (*rest, (0, 0))),
+        np.pad(np.where(seen, rewards, 0.0), rest),
+        np.pad(seen, rest),
+    )
+    return [Happened(*row) for row in zip(*parts, strict=True)]
+
+
+def _epoch(policy: Any, number: int) -> Epoch:
+    """Epoch `number`, as long as it is planned."""
+    if isinstance(policy, Policy):
+        return Epoch(policy=policy, start=0, stop=2**62, replay=False)
+    rounds = 1
+    while len(epochs := policy.epochs(rounds)) < number + 2:
+        rounds *= 2
+    found: Epoch = epochs[number]
+    return found
+
+
+def _leaf(arrays: Mapping[str, NDArray], name: str, shape: Any) -> Any:
+    if name not in arrays and ".fit." in name and name.endswith(".root") and ".factor." not in name:
+        # A file from before fits kept the root of a curvature: they may begin with any.
+        return jax.numpy.broadcast_to(jax.numpy.eye(shape.shape[-1], dtype=shape.dtype), shape.shape)
+    if name not in arrays or arrays[name].shape != shape.shape or arrays[name].dtype != shape.dtype:
+        got = f"{arrays[name].dtype} {arrays[name].shape}" if name in arrays else "nothing"
+        raise StoreError(
+            f"state file: is of another policy: {name} must be {shape.dtype} {shape.shape}, got {got}"
+        )
+    return jax.numpy.array(arrays[name])

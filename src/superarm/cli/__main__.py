@@ -1,0 +1,5 @@
+"""`python -m superarm.cli`."""
+
+from superarm.cli.app import main
+
+main()

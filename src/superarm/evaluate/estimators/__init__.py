@@ -1,0 +1,1 @@
+"""Estimators: what a log tells about a policy that did not write it."""

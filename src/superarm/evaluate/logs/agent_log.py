@@ -1,0 +1,163 @@
+"""The log of an agent, as offline evaluation reads it."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from superarm import checks
+from superarm.agent.arms import Offered
+from superarm.agent.store.journal import Entry, entries, offer_of, offer_sizes, reader
+from superarm.agent.store.recorder import STATE
+from superarm.agent.store.state_file import read_state
+from superarm.agent.tables import Id
+from superarm.errors import StoreError
+from superarm.evaluate.logs.features import require_room
+from superarm.evaluate.logs.log import Log, event_log
+from superarm.evaluate.logs.tables import LogError
+
+NDArray = np.ndarray[Any, Any]
+KEPT = {"items", "chosen", "propensities"}  # of a decision's arrays
+
+
+@dataclass
+class Made:
+    """A decision whose chances are known: its entry, and what came of its slots (k,)."""
+
+    entry: Entry
+    rewards: NDArray
+    observed: NDArray
+
+    @property
+    def items(self) -> NDArray:
+        """(k,) the places that were chosen, -1 in slots not used."""
+        return self.entry.arrays["items"]
+
+
+def agent_log(folder: str | Path, *, rows: int | None = None) -> Log:
+    """Return the decisions of an agent's store that feedback came for, while the agent may be at work.
+
+    Decisions whose chances are not known are left out, and so is history that was given to `Agent.fit`. Where
+    the policy knows arms by their index, every arm stands in its place; otherwise arms stand as they were
+    offered. The propensities are those of positions if the agent was told `ranking=True`. To teach another
+    agent that knows arms by their index, begin it with `arms=log.arms`.
+
+    Args:
+        folder: of `Agent(..., store=folder)`.
+        rows: take so many decisions only, the oldest.
+
+    >>> import numpy as np, superarm, tempfile
+    >>> folder = tempfile.mkdtemp() + "/agent"
+    >>> with superarm.Agent(superarm.epsilon_greedy(epsilon=0.2), store=folder) as agent:
+    ...     for reward in (0.0, 1.0, 0.0):
+    ...         told = agent.update(agent.select(np.eye(3)), reward)
+    >>> agent_log(folder).rewards.tolist()
+    [0.0, 1.0, 0.0]
+    """
+    where = "agent_log"
+    if rows is not None:
+        checks.count(where, "rows", rows)
+    path = Path(folder) / "log.sqlite"
+    with closing(reader(Path(folder))) as base:
+        journal = _Journal(base, path)
+        made = [one for one in journal.made.values() if one.observed.any()][:rows]
+        if not made:
+            raise LogError(f"{where}: log must have decisions with chances and feedback, got none")
+        # After the log: whatever the state does not know yet, the log that was read does.
+        _, content = read_state(path.parent / STATE)
+        sizes = offer_sizes(base, path)
+        most, dim = max(sizes.get(one.entry.offer or b"", (1, 1)) for one in made)
+        fixed, places = content["num_arms"], {name: at for at, name in enumerate(content["places"])}
+        shape = (len(made), fixed or most, dim)
+        require_room(where, *shape)
+        offers = journal.offers(made, None if fixed is None else places, shape)
+    log = _log(made, *offers, ranking=content["settings"]["ranking"])
+    return replace(log, arms=None if fixed is None else tuple(places))
+
+
+def _log(made: Sequence[Made], contexts: NDArray, mask: NDArray, *, ranking: bool) -> Log:
+    actions, rewards, observed = (
+        np.stack([getattr(one, name) for one in made]) for name in ("items", "rewards", "observed")
+    )
+    propensities = np.ones(actions.shape)
+    for row, one in enumerate(made):
+        told = one.entry.arrays["propensities"]
+        propensities[row, : len(told)] = told
+    if actions.shape[1] == 1:
+        return event_log(contexts, actions[:, 0], rewards[:, 0], mask=mask, propensities=propensities[:, 0])
+    parts: dict[str, Any] = {"mask": mask, "propensities": propensities, "observed": observed}
+    return event_log(contexts, actions, rewards, ranking=ranking, **parts)
+
+
+@dataclass
+class _Journal:
+    """What a journal tells.
+
+    Attributes:
+        made: number -> decision, of those with chances.
+        first: offer -> the first decision that it was made in, in the order of decisions.
+    """
+
+    base: sqlite3.Connection
+    path: Path
+    made: dict[int, Made] = field(default_factory=dict)
+    first: dict[bytes | None, Entry] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.base.execute("BEGIN")  # one view of all: its agent may forget what is old meanwhile
+        for entry in entries(self.base, self.path, 0):
+            if entry.kind == "decision":
+                kept = replace(
+                    entry, arrays={name: entry.arrays[name] for name in KEPT & entry.arrays.keys()}
+                )
+                self.first.setdefault(entry.offer, kept)
+                if "propensities" in entry.arrays:
+                    slots = len(entry.arrays["items"])
+                    self.made[entry.decision] = Made(kept, np.zeros(slots), np.zeros(slots, bool))
+            elif entry.kind == "feedback" and entry.decision in self.made:
+                one, new = self.made[entry.decision], entry.arrays["observed"]
+                one.rewards = np.where(new, entry.arrays["feedback"], one.rewards)
+                one.observed = one.observed | new
+
+    def offers(
+        self, made: Sequence[Made], places: dict[Id, int] | None, shape: tuple[int, int, int]
+    ) -> tuple[NDArray, NDArray]:
+        """(n, K, d) what was on offer, and (n, K) where; an offer that comes again is read once.
+
+        Arms stand in their places, and those that have none yet get one as an agent gives it: after the
+        others. With places None they stand as they were offered.
+        """
+        contexts, mask = np.zeros(shape), np.zeros(shape[:2], bool)
+        rows: dict[bytes | None, list[int]] = {}
+        for row, one in enumerate(made):
+            rows.setdefault(one.entry.offer, []).append(row)
+        for name, entry in self.first.items():
+            if places is None and name not in rows:
+                continue
+            offered = offer_of(self.base, self.path, entry)
+            at = np.arange(len(offered.ids))
+            if places is not None:
+                at = np.array([places.setdefault(one, len(places)) for one in offered.ids])
+            for row in rows.get(name, ()):
+                _require_places(self.path, made[row].entry, at)
+                contexts[row, at], mask[row, at] = offered.contexts, _available(made[row].entry, offered)
+        return contexts, mask
+
+
+def _available(entry: Entry, offered: Offered) -> NDArray:
+    """(n,) which arms of an offer were available in a decision."""
+    if entry.mask is None:
+        return np.ones(len(offered.ids), bool)
+    return np.unpackbits(np.frombuffer(entry.mask, np.uint8), count=len(offered.ids)).astype(bool)
+
+
+def _require_places(path: Path, entry: Entry, at: NDArray) -> None:
+    items = entry.arrays["items"]
+    if not np.array_equal(at[entry.arrays["chosen"]], items[items >= 0]):
+        raise StoreError(f"{path.name}: is damaged: decision {entry.decision} chose arms of other places")

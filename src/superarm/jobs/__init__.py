@@ -1,0 +1,1 @@
+"""Where jobs run: worker processes of this machine, or a Ray cluster."""

@@ -1,0 +1,271 @@
+"""Any policy of the algebra: a model, a width, an explorer and a chooser, by name.
+
+    superarm.combine("neural", explorer="ensemble", chooser=superarm.top_k(3))
+
+What no paper has falls out of it. A combination that makes no sense is refused when it is made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+from superarm import checks
+from superarm.choosers import Best, Duel, Subset
+from superarm.choosers.duel import STRATEGIES
+from superarm.explorers import (
+    UCB,
+    EnsembleSampling,
+    EpsilonGreedy,
+    Greedy,
+    PairEnsemble,
+    PairThompson,
+    PairUCB,
+    PairUniform,
+    Responses,
+    Thompson,
+    Uniform,
+)
+from superarm.models import Coefficients, Ensemble, Neural, OnePassLogistic, PerturbedHistory, glm, perceptron
+from superarm.models.factory import neural
+from superarm.models.links import link_of
+from superarm.models.preferences import preferences
+from superarm.policies.parts import LINEAR_WIDTHS, NEURAL_WIDTHS, linear_model, radius_of
+from superarm.policy import Policy
+from superarm.schedules import Constant, Radius
+from superarm.types import Chooser, Explorer, Width
+
+WHERE = "combine"
+LINKS = ("identity", "logistic", "poisson", "probit", "exponential")
+TAILS = ("probit", "exponential")  # whose losses want rewards in [0, 1]
+MODELS = ("linear", *LINKS, "one-pass", "neural", "neural-logistic")
+EXPLORERS = ("ucb", "ts", "ensemble", "perturbed", "greedy", "epsilon-greedy", "uniform")
+CHOOSERS = ("one arm", "a set", "a duel")
+OF_DUELS = ("logistic", *TAILS, "one-pass", "neural-logistic")  # what a preference can be a reward of
+WIDE = ("ucb", "ts")  # explorers that ask for a width
+
+
+@dataclass(frozen=True)
+class Exploring:
+    """What an explorer is made of: see `combine`."""
+
+    radius: Radius
+    draws: int
+    epsilon: Any
+    perturbation: Any
+    members: int
+
+
+def combine(
+    model: Any = "linear",
+    *,
+    explorer: str | Explorer = "ucb",
+    chooser: Any = None,
+    width: str | Width | None = None,
+    radius: float | Radius = 1.0,
+    draws: int = 1,
+    epsilon: float = 0.1,
+    perturbation: float = 0.3,
+    members: int = 10,
+    **settings: Any,
+) -> Policy:
+    """Return the policy of four parts. Docs: "Combinations" lists which there are.
+
+    Args:
+        model: "linear"; "identity", "logistic", "poisson", "probit" or "exponential", a generalized linear
+            model by its link; "one-pass", a logistic one in constant memory; "neural"; "neural-logistic",
+            for rewards 0 and 1; or a model of `superarm.neural` or `superarm.glm`.
+        explorer: "ucb"; "ts", Thompson sampling; "ensemble"; "perturbed", perturbed history; "greedy";
+            "epsilon-greedy"; "uniform"; or an explorer of your own.
+        chooser: None for one arm; an oracle for a set; "asymmetric", "optimistic" or "candidate" for a duel.
+        width: of "ucb" and "ts": "full", "diagonal", "sketched", and for networks "dual", "last-layer" and
+            "auto", which is their default.
+        radius: of "ucb", and what multiplies the deviation of "ts": a number, or a schedule.
+        draws: of "ts": an arm is scored by its best of so many.
+        epsilon: of "epsilon-greedy".
+        perturbation: of "ensemble" and "perturbed": standard deviation of what is added to rewards.
+        members: of "ensemble".
+        settings: of the model: prior_scale and noise of "linear"; ridge and norm_bound of "one-pass"; those
+            of `superarm.glm`; units and depth of a network, and those of `superarm.neural`.
+
+    >>> import superarm
+    >>> superarm.combine("logistic", explorer="ts", chooser=superarm.top_k(2)).chooser.size
+    2
+    >>> superarm.combine("logistic", explorer="greedy", chooser="optimistic")
+    Traceback (most recent call last):
+    ...
+    ValueError: combine: explorer of a duel must be one of 'ucb', 'ts', 'ensemble', 'uniform', got 'greedy'
+    """
+    exploring = Exploring(
+        radius=radius_of(WHERE, radius),
+        draws=checks.count(WHERE, "draws", draws),
+        epsilon=checks.between(WHERE, "epsilon", epsilon, 0.0, 1.0),
+        perturbation=checks.nonnegative(WHERE, "perturbation", perturbation),
+        members=checks.count(WHERE, "members", members),
+    )
+    named = isinstance(explorer, str)
+    kind = checks.one_of(WHERE, "explorer", explorer, EXPLORERS) if named else "ucb"
+    chosen = _chooser(chooser)
+    duel = isinstance(chosen, Duel)
+    if isinstance(chosen, Duel) and isinstance(chooser, str) and kind == "ensemble":
+        if chooser == "candidate":  # the best arm would meet the one that it differs most from, for ever
+            must = "chooser of an ensemble must be 'asymmetric' or 'optimistic'"
+            raise ValueError(f"{WHERE}: {must} among duels, got 'candidate'")
+        # Members start alike: while they agree, an arm would meet itself, and nothing would be learned.
+        chosen = replace(chosen, self_duels=False)
+    part, link = _model(model, kind, duel, settings)
+    part, chosen_width = _with_width(part, kind, width)
+    part = _explored(part, kind, link, duel, exploring)
+    part = preferences(WHERE, part) if duel else part
+    if not named:
+        scorer: Any = checks.has(WHERE, "explorer", explorer, ("scores",))
+    else:
+        scorer = (_pairs if duel else _scores)(kind, exploring)
+    if isinstance(chosen, Subset) and link != "identity" and named and kind != "uniform":
+        scorer = Responses(scorer, link)  # rewards add up, latent scores do not
+    return Policy(model=part, width=chosen_width, explorer=scorer, chooser=chosen, name=WHERE)
+
+
+def _chooser(chooser: Any) -> Chooser:
+    if chooser is None:
+        return Best()
+    if isinstance(chooser, str):
+        return Duel(checks.one_of(WHERE, "chooser", chooser, STRATEGIES))
+    if hasattr(chooser, "choose"):
+        own: Chooser = chooser
+        return own
+    return Subset(checks.has(WHERE, "chooser", chooser, ("native", "size", "factor", "check", "solve")))
+
+
+def _model(model: Any, kind: str, duel: bool, settings: dict[str, Any]) -> tuple[Any, str]:
+    """The model, and the link from its scores to rewards."""
+    if not isinstance(model, str):
+        checks.has(WHERE, "model", model, ("beliefs", "observe", "learn"))
+        if settings:
+            raise TypeError(f"{WHERE}: settings must be the model's own, got {', '.join(settings)} beside it")
+        fitting = getattr(model, "fitting", None)
+        return model, "identity" if fitting is None else link_of(fitting.loss).name
+    name = checks.one_of(WHERE, "model", model, MODELS)
+    if duel:
+        checks.one_of(WHERE, "model of a duel", name, OF_DUELS)
+    return _named(name, kind, duel, settings)
+
+
+def _named(name: str, kind: str, duel: bool, settings: dict[str, Any]) -> tuple[Any, str]:
+    if name == "linear" and kind == "perturbed":
+        return glm(link="identity", weights="none", **settings), "identity"
+    if name == "linear":
+        return linear_model(WHERE, **{"prior_scale": 1.0, "noise": 1.0, **settings}), "identity"
+    if name in LINKS:
+        weights = "refit" if kind in WIDE and not duel else "none"
+        return glm(link=name, **{"weights": weights, **settings}), name
+    if name == "one-pass":
+        given = {"ridge": 1.0, "norm_bound": 1.0, **settings}
+        return _one_pass(**given), "logistic"
+    logistic = name == "neural-logistic"
+    network: Any = perceptron(width=settings.pop("units", 32), depth=settings.pop("depth", 2))
+    steady = {"reduction": "mean", "penalty": 1.0, "row_scale": 1.0, "optimizer": "adam"}
+    loss = "logistic" if logistic else "squared"
+    made = neural(network, **{"loss": loss, **steady, **settings})
+    return made, "logistic" if logistic else "identity"
+
+
+def _one_pass(ridge: float, norm_bound: float) -> OnePassLogistic:
+    return OnePassLogistic(
+        ridge=checks.positive(WHERE, "ridge", ridge),
+        diameter=2.0 * checks.positive(WHERE, "norm_bound", norm_bound),
+    )
+
+
+def _with_width(part: Any, kind: str, width: Any) -> tuple[Any, Any]:
+    """The model and its width; None where nobody asks for it."""
+    network = isinstance(part, Neural)
+    if network and kind not in WIDE:
+        if width is not None:
+            raise ValueError(
+                f"{WHERE}: width must be None for explorer {kind!r}, which asks for none, got {width!r}"
+            )
+        return part, None
+    if width is not None and not isinstance(width, str):
+        return part, checks.has(WHERE, "width", width, ("init", "check", "whiten", "absorb"))
+    deep = network and not isinstance(part.network, Coefficients)
+    known: dict[str, Any] = NEURAL_WIDTHS if deep else LINEAR_WIDTHS
+    name = checks.one_of(WHERE, "width", width or ("auto" if deep else "full"), tuple(known))
+    return (replace(part, rows="last-layer") if name == "last-layer" else part), known[name]
+
+
+def _explored(part: Any, kind: str, link: str, duel: bool, exploring: Exploring) -> Any:
+    """The model as the explorer needs it."""
+    if kind == "ensemble":
+        if link in TAILS:
+            raise ValueError(f"{WHERE}: model must take any real reward for an ensemble, got {link!r}")
+        return Ensemble(model=part, scale=exploring.perturbation, size=exploring.members)
+    if kind == "perturbed":
+        if duel or not isinstance(part, Neural) or link in TAILS:
+            must = "model must be generalized linear (not probit, exponential) or neural, and not for a duel"
+            raise ValueError(f"{WHERE}: {must}, for explorer 'perturbed'")
+        return PerturbedHistory(part, exploring.perturbation)
+    return part
+
+
+def _scores(kind: str, exploring: Exploring) -> Explorer:
+    radius = exploring.radius
+    scale = radius.value if isinstance(radius, Constant) else radius
+    made: dict[str, Callable[[], Explorer]] = {
+        "ucb": lambda: UCB(radius=radius),
+        "ts": lambda: Thompson(scale=scale, draws=exploring.draws),
+        "ensemble": EnsembleSampling,
+        "perturbed": Greedy,
+        "greedy": Greedy,
+        "epsilon-greedy": lambda: EpsilonGreedy(epsilon=exploring.epsilon),
+        "uniform": Uniform,
+    }
+    return made[kind]()
+
+
+def _pairs(kind: str, exploring: Exploring) -> Explorer:
+    made: dict[str, Callable[[], Explorer]] = {
+        "ucb": lambda: PairUCB(radius=exploring.radius),
+        "ts": lambda: PairThompson(radius=exploring.radius),
+        "ensemble": PairEnsemble,
+        "uniform": PairUniform,
+    }
+    checks.one_of(WHERE, "explorer of a duel", kind, tuple(made))
+    return made[kind]()
+
+
+@dataclass(frozen=True)
+class Combination:
+    """A model, an explorer and what is chosen; the widths to choose from; and why it is refused, if it is."""
+
+    model: str
+    explorer: str
+    chooser: str
+    widths: tuple[str, ...]
+    refused: str
+
+
+def combinations() -> Iterator[Combination]:
+    """All combinations of names, with those that are refused.
+
+    >>> sum(not one.refused for one in combinations()) > 80
+    True
+    """
+    from superarm.choosers.oracles import top_k
+
+    choosers = dict(zip(CHOOSERS, (None, top_k(2), "asymmetric"), strict=True))
+    for model in MODELS:
+        for explorer in EXPLORERS:
+            for name, chooser in choosers.items():
+                yield Combination(model, explorer, name, *_widths(model, explorer, chooser))
+
+
+def _widths(model: str, explorer: str, chooser: Any) -> tuple[tuple[str, ...], str]:
+    try:
+        combine(model, explorer=explorer, chooser=chooser)
+    except ValueError as error:
+        return (), str(error)
+    if explorer not in WIDE:
+        return (), ""
+    return tuple(NEURAL_WIDTHS if model.startswith("neural") else LINEAR_WIDTHS), ""

@@ -1,0 +1,1 @@
+"""One folder a paper: its plans, methods, claims and data."""

@@ -1,0 +1,1 @@
+"""Simulation: a policy in a world, over rounds, seeds and hyperparameters."""

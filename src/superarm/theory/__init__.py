@@ -1,0 +1,1 @@
+"""Theory as code: regret bounds, and the neural tangent kernel."""
