@@ -13,10 +13,12 @@ from hypothesis import strategies as st
 
 import superarm
 from superarm import Agent
+from superarm.contract import Beliefs
 from superarm.explorers.floor import Floor
 from superarm.explorers.greedy import EpsilonGreedy
 from superarm.precision import double
 from superarm.propensity import drawn_propensity, exact_propensity, is_exact
+from superarm.types import Offer
 
 CONTEXTS = np.random.default_rng(0).normal(size=(6, 3))
 ALL = np.ones(6, bool)
@@ -42,7 +44,7 @@ def state_of(policy, seed=0):
 @double
 def frequencies(policy, state, mask, draws=4000):
     """(k, n) how often each arm stands at each position."""
-    select = jax.jit(jax.vmap(lambda key: policy.select(state, key, CONTEXTS, 3, mask).items))
+    select = jax.jit(jax.vmap(lambda key: policy.select(state, key, Offer(CONTEXTS, mask), 3).items))
     items = np.asarray(select(jax.random.split(jax.random.key(5), draws)))
     return np.array([[np.mean(slot == arm) for arm in range(len(mask))] for slot in items.T])
 
@@ -69,8 +71,8 @@ def test_exact_chances_are_frequencies(name):
     state = state_of(policy)
     assert is_exact(policy)
     with jax.enable_x64(True):
-        inside = np.asarray(policy.propensities(state, CONTEXTS, 3, MASK))
-        placed = np.asarray(policy.propensities(state, CONTEXTS, 3, MASK, positions=True))
+        inside = np.asarray(policy.propensities(state, Offer(CONTEXTS, MASK), 3))
+        placed = np.asarray(policy.propensities(state, Offer(CONTEXTS, MASK), 3, positions=True))
     found = frequencies(policy, state, MASK)
     for shares, chances in ((found, placed), (found.sum(axis=0), inside)):
         # 4.5 standard errors of 4,000 draws: one false alarm in some 10^5 arms
@@ -110,7 +112,7 @@ def test_drawn_chances_are_within_their_error(ranking):
     policy = EXACT["ensemble-set"]()
     state = state_of(policy)
     with jax.enable_x64(True):
-        items = policy.select(state, jax.random.key(1), CONTEXTS, 3, MASK).items
+        items = policy.select(state, jax.random.key(1), Offer(CONTEXTS, MASK), 3).items
         given = (CONTEXTS, 3, MASK, items)
         exact = exact_propensity(policy, state, *given, ranking=ranking)
         drawn = drawn_propensity(policy, state, jax.random.key(2), *given, draws=2000, ranking=ranking)
@@ -125,7 +127,7 @@ def test_positions_of_a_ranking():
     policy = superarm.uniform(superarm.top_k(3))
     state = state_of(policy)
     with jax.enable_x64(True):
-        items = policy.select(state, jax.random.key(1), CONTEXTS, 3, ALL).items
+        items = policy.select(state, jax.random.key(1), Offer(CONTEXTS, ALL), 3).items
         exact = exact_propensity(policy, state, CONTEXTS, 3, ALL, items, ranking=True)
     np.testing.assert_allclose(exact.chance, 1 / 6, atol=1e-12)
     assert np.all(np.asarray(exact.error) == 0.0)
@@ -193,7 +195,7 @@ def test_no_floor_under_structures(policy):
 def test_a_floor_mixes_in_chance():
     explorer = Floor(EpsilonGreedy(np.float64(0.5)), np.float64(0.2))
 
-    class Two:
+    class Two(Beliefs):
         mean = jnp.array([0.0, 1.0])
 
     with jax.enable_x64(True):

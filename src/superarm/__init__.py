@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import difflib as _difflib
 import importlib as _importlib
+import pathlib as _pathlib
 import typing as _typing
 
 if _typing.TYPE_CHECKING:
@@ -58,6 +59,7 @@ if _typing.TYPE_CHECKING:
 
 __version__ = "0.2.0.dev0"
 
+_HERE = _pathlib.Path(__file__).parent
 _HOMES = {
     "agent.agent": ("Agent",),
     "agent.selection": ("Selection",),
@@ -110,6 +112,10 @@ def __getattr__(name: str) -> _typing.Any:
         value: _typing.Any = _importlib.import_module(f"superarm.{_MODULES[name]}")
     elif name in _HOME_OF:
         value = getattr(_importlib.import_module(f"superarm.{_HOME_OF[name]}"), name)
+    elif (_HERE / name).is_dir() or (_HERE / f"{name}.py").is_file():
+        raise AttributeError(
+            f"module 'superarm' has no attribute {name!r}"
+        )  # a room, which is imported by name
     else:
         presets = _importlib.import_module("superarm.policies")
         if name not in presets.__all__:

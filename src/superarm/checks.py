@@ -93,6 +93,14 @@ def has(where: str, name: str, value: Any, methods: Sequence[str]) -> Any:
     return value
 
 
+def part(where: str, name: str, value: Any, kind: type[Any]) -> Any:
+    """Return `value`; it must extend a class of `superarm.contract`."""
+    if not isinstance(value, kind):
+        got = f"the class {value.__name__} itself" if isinstance(value, type) else type(value).__name__
+        raise TypeError(f"{where}: {name} must extend superarm.contract.{kind.__name__}, got {got}")
+    return value
+
+
 def matrix(where: str, name: str, value: Any, shape: tuple[int | None, ...]) -> Any:
     """Return `value` as a finite float64 array of `shape`, where None fits any length."""
     try:

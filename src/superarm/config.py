@@ -78,11 +78,13 @@ def from_config(config: Mapping[str, Any]) -> Any:
     policy = _made(config, "policy", True, 0)
     if not hasattr(policy, "epochs"):
         raise ConfigError(f"from_config: config must say a policy, got {type(policy).__name__}")
+    from superarm.contract import Chooser, Explorer, Model
+
     try:
         first = policy.epochs(1)[0].policy
-        checks.has("policy", "model", first.model, ("beliefs", "observe", "learn"))
-        checks.has("policy", "explorer", first.explorer, ("scores",))
-        checks.has("policy", "chooser", first.chooser, ("choose", "check", "size"))
+        checks.part("policy", "model", first.model, Model)
+        checks.part("policy", "explorer", first.explorer, Explorer)
+        checks.part("policy", "chooser", first.chooser, Chooser)
     except (AttributeError, TypeError, ValueError) as error:
         raise ConfigError(f"from_config: config must say a whole policy, got: {error}") from error
     return policy

@@ -3,28 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 
-from superarm.explorers.options import options_of
-from superarm.models.layers import LayerScores
+from superarm.choosers.best import Best
+from superarm.contract import Chooser, Explorer, Model, Width
+from superarm.explorers.greedy import Exploit
 from superarm.precision import FLOAT, double
 from superarm.pytree import pytree, static
-from superarm.types import (
-    Array,
-    Choice,
-    Chooser,
-    Decision,
-    Event,
-    Explorer,
-    Model,
-    PairScores,
-    Spec,
-    State,
-    Width,
-)
+from superarm.types import Array, Choice, Decision, DuelScores, Event, Offer, Spec, State
 
 
 @dataclass(frozen=True)
@@ -97,61 +87,78 @@ class Policy:
     def _sized(self, spec: Spec) -> Spec:
         return replace(spec, size=self.chooser.size)
 
+    @cached_property
+    def traits(self) -> Traits:
+        """What the parts can do together, asked once."""
+        return traits_of(self)
+
+    def greedy(self) -> Policy:
+        """The policy that chooses by the mean, without exploring; one arm where this one is a duel."""
+        chooser = Best() if self.traits.compares else self.chooser
+        return replace(self, explorer=Exploit(self.explorer), chooser=chooser)
+
     @double
-    def select(
-        self, state: State, key: Array, contexts: Array, count: Array | int, mask: Array | None = None
-    ) -> Decision:
-        """Choose among contexts (n, d) where mask (n,) is True; `count` decisions were made before.
+    def select(self, state: State, key: Array, offer: Offer | Array, count: Array | int) -> Decision:
+        """Choose from an offer, or among contexts (n, d) that are all available.
 
-        The state is not changed.
+        `count` decisions were made before. The state is not changed.
         """
-        contexts = jnp.asarray(contexts, FLOAT)
-        mask = jnp.ones(contexts.shape[0], bool) if mask is None else jnp.asarray(mask, bool)
+        offer = Offer.of(offer)
         key_explore, key_choose = jax.random.split(key)
-        beliefs = self._beliefs(state, contexts, mask)
-        scores = self.explorer.scores(key_explore, beliefs, jnp.asarray(count))
-        choice = self.chooser.choose(key_choose, scores, mask)
-        decision = decide(contexts, scores, mask, choice)
-        if not hasattr(beliefs, "memo"):
-            return decision
-        return replace(decision, memo=beliefs.memo(decision.items, mask))
+        beliefs, scores = self.score(state, key_explore, offer, count)
+        choice = self.chooser.choose(key_choose, scores, offer.mask)
+        return self.decide(beliefs, scores, offer, choice)
 
-    def scores(self, state: State, key: Array, contexts: Array, count: Array) -> Array:
-        """(n,) the explorer's scores: the part of `select` that is always compiled."""
-        beliefs = self.model.beliefs(state, contexts, self.width)
-        return self.explorer.scores(key, beliefs, count)
+    @double
+    def score(self, state: State, key: Array, offer: Offer | Array, count: Array | int) -> tuple[Any, Any]:
+        """Return what is believed of the arms on offer, and the explorer's scores of them."""
+        beliefs = self.believe(state, Offer.of(offer))
+        return beliefs, self.explorer.scores(key, beliefs, jnp.asarray(count))
 
-    def _beliefs(self, state: State, contexts: Array, mask: Array) -> Any:
-        """What the model believes; a plan is told which arms are on offer."""
-        beliefs = self.model.beliefs(state, contexts, self.width)
-        return beliefs.offered(mask) if hasattr(beliefs, "offered") else beliefs
+    def believe(self, state: State, offer: Offer) -> Any:
+        """Return what the model believes of the arms on offer."""
+        return self.model.beliefs(state, offer.contexts, self.width).offered(offer.mask)
+
+    def decide(self, beliefs: Any, scores: Any, offer: Offer, choice: Choice) -> Decision:
+        """Return the decision that takes `choice`, by scores (n,) or those of pairs."""
+        mask = offer.mask
+        if isinstance(scores, DuelScores):
+            scores, finite = scores.mean, scores.finite(mask)
+        else:
+            finite = jnp.all(jnp.isfinite(scores) | ~mask)
+        items = jnp.asarray(choice.items, jnp.int32)  # oracles of users may answer in another type
+        index = jnp.maximum(items, 0)
+        return Decision(
+            items=items,
+            mask=choice.mask,
+            features=jnp.where(choice.mask[:, None], offer.contexts[index], 0.0),
+            scores=jnp.where(choice.mask, scores[index], 0.0),
+            healthy=choice.feasible & finite,
+            memo=beliefs.memo(items, mask),
+            cache=beliefs.cache(items),
+        )
 
     @double
     def propensities(
-        self,
-        state: State,
-        contexts: Array,
-        count: Array | int,
-        mask: Array | None = None,
-        *,
-        positions: bool = False,
+        self, state: State, offer: Offer | Array, count: Array | int, *, positions: bool = False
     ) -> Array:
-        """(n,) the exact chance of every arm to be chosen by `select`: to be in the set, where it is a set.
+        """(n,) the exact probability of every arm to be chosen by `select`: to be in the set, if it is one.
 
-        With `positions` (k, n), the chance to stand at each of them, the best first.
+        With `positions` (k, n), the probability to stand at each of them, the best first.
 
         For policies that choose one arm, or the k best, by one of finitely many scores: greedy,
         epsilon-greedy, uniform, UCB, ensembles (the share of the members that would choose the arm), and
         warm-ups before them. Tied arms share what is left.
         """
-        top = getattr(self.chooser, "top", None)
+        offer, top = Offer.of(offer), self.chooser.top
         if top is None:
             must = "chooser must choose one arm, or any k, for propensities of arms"
             raise TypeError(f"{self.name}: {must}, got {type(self.chooser).__name__}")
-        contexts = jnp.asarray(contexts, FLOAT)
-        mask = jnp.ones(contexts.shape[0], bool) if mask is None else jnp.asarray(mask, bool)
-        beliefs = self._beliefs(state, contexts, mask)
-        chances, scores = options_of(self.name, self.explorer, beliefs, jnp.asarray(count))
+        if not self.explorer.finite:
+            must = "explorer must choose by one of finitely many scores for exact propensities"
+            raise TypeError(f"{self.name}: {must}, got {type(self.explorer).__name__}")
+        mask = offer.mask
+        chances, scores = self.explorer.options(self.believe(state, offer), jnp.asarray(count))
         offered = jnp.where(mask[None], scores, -jnp.inf)
         # XLA sorts float64 to select from it, so that one arm is found by the maximum.
         ranked = jnp.max(offered, axis=1, keepdims=True) if top == 1 else jax.lax.top_k(offered, top)[0]
@@ -159,7 +166,7 @@ class Policy:
             return _at_positions(chances, offered, mask, ranked)
         threshold = ranked[:, -1:]  # of every option
         above, tied = offered > threshold, (offered == threshold) & mask[None]
-        taken, sharing = (jnp.sum(one, axis=1, dtype=FLOAT, keepdims=True) for one in (above, tied))
+        taken, sharing = (jnp.sum(rows, axis=1, dtype=FLOAT, keepdims=True) for rows in (above, tied))
         left = (top - taken) / jnp.maximum(sharing, 1.0)
         found = chances @ jnp.where(above, 1.0, jnp.where(tied, left, 0.0))
         return jnp.minimum(found, 1.0)  # 25 times 1 / 25 is more, by a rounding
@@ -191,19 +198,74 @@ def _at_positions(chances: Array, offered: Array, mask: Array, ranked: Array) ->
     return jnp.minimum(found, 1.0)
 
 
-def decide(contexts: Array, scores: Any, mask: Array, choice: Choice) -> Decision:
-    """Return the decision that takes `choice` among contexts (n, d) with scores (n,), or those of pairs."""
-    finite: Array
-    if isinstance(scores, PairScores | LayerScores):
-        scores, finite = scores.mean, scores.finite(mask)
-    else:
-        finite = jnp.all(jnp.isfinite(scores) | ~mask)
-    items = jnp.asarray(choice.items, jnp.int32)  # oracles of users may answer in another type
-    index = jnp.maximum(items, 0)
-    return Decision(
-        items=items,
-        mask=choice.mask,
-        features=jnp.where(choice.mask[:, None], contexts[index], 0.0),
-        scores=jnp.where(choice.mask, scores[index], 0.0),
-        healthy=choice.feasible & finite,
+@double
+def select_on_host(
+    policy: Policy, state: State, key: Array, offer: Offer | Array, count: Array | int
+) -> Decision:
+    """As `Policy.select`, for a chooser that JAX cannot trace: compiled up to it, and again after it."""
+    offer = Offer.of(offer)
+    key_choose, beliefs, scores = _score(policy, state, key, offer, jnp.asarray(count, jnp.int64))
+    choice = policy.chooser.choose(key_choose, scores, offer.mask)
+    return _decide(policy, beliefs, scores, offer, choice)
+
+
+@jax.jit
+def _score(policy: Policy, state: State, key: Array, offer: Offer, count: Array) -> tuple[Array, Any, Any]:
+    key_explore, key_choose = jax.random.split(key)
+    return key_choose, *policy.score(state, key_explore, offer, count)
+
+
+@jax.jit
+def _decide(policy: Policy, beliefs: Any, scores: Any, offer: Offer, choice: Choice) -> Decision:
+    return policy.decide(beliefs, scores, offer, choice)
+
+
+@dataclass(frozen=True)
+class Traits:
+    """What the parts of a policy can do together; all that is built on a policy asks these.
+
+    Attributes:
+        native: every function can be traced by JAX; otherwise the chooser runs on the host.
+        compares: a decision is a duel.
+        by_arm: arms are known by their index, so that they must keep it.
+        sums_by_arm: what is observed of an arm is added up, so that its features must stay.
+        feedback_range: what feedback can be taken; None for any number.
+        exact_propensities: the probabilities of choices can be computed without drawing.
+        takes_floor: uniform choices give every arm the same probability: one arm, or sets of a fixed size.
+        pointwise: an arm's score, by a key, does not depend on which others are scored with it.
+        bounded: scores rise with the mean and the full width of a linear model alone: they have cheap bounds.
+        single: single precision is enough to rank scores.
+        batches: several such policies may be mapped over in one compiled run.
+    """
+
+    native: bool
+    compares: bool
+    by_arm: bool
+    sums_by_arm: bool
+    feedback_range: tuple[float, float] | None
+    exact_propensities: bool
+    takes_floor: bool
+    pointwise: bool
+    bounded: bool
+    single: bool
+    batches: bool
+
+
+def traits_of(policy: Policy) -> Traits:
+    """Ask the parts of a policy what they can do together."""
+    model, width, explorer, chooser = policy.model, policy.width, policy.explorer, policy.chooser
+    ranks = chooser.top is not None
+    rooted = width is not None and width.keeps_root
+    return Traits(
+        native=chooser.native,
+        compares=chooser.compares,
+        by_arm=model.by_arm or explorer.by_arm or chooser.by_arm,
+        sums_by_arm=model.sums_by_arm,
+        feedback_range=model.feedback_range,
+        exact_propensities=ranks and explorer.finite,
+        takes_floor=ranks and chooser.native,
+        pointwise=explorer.pointwise(model),
+        bounded=model.single and rooted and explorer.monotone,
+        single=model.single,
+        batches=chooser.native and model.batches,
     )

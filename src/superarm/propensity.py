@@ -10,14 +10,14 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
-from superarm.choosers.duel import is_duel
 from superarm.policy import Policy
 from superarm.precision import FLOAT, double
 from superarm.pytree import pytree
-from superarm.types import Array, State
+from superarm.types import Array, Choice, Offer, State
 
-MOST = 2**20  # scores in memory at once while decisions are drawn
+MAX_SCORES = 2**20  # in memory at once while decisions are drawn
 
 
 @pytree
@@ -44,27 +44,26 @@ def is_exact(policy: Policy) -> bool:
     >>> is_exact(superarm.lin_ucb()), is_exact(superarm.lin_ts())
     (True, False)
     """
-    return getattr(policy.chooser, "top", None) is not None and _finite(policy.explorer)
+    return policy.traits.exact_propensities
 
 
 def takes_floor(policy: Policy) -> bool:
     """Whether uniform choices give every arm the same chance: of one arm, or of sets of fixed size."""
-    return getattr(policy.chooser, "top", None) is not None and policy.native
+    return policy.traits.takes_floor
 
 
 @double
 def exact_propensity(
     policy: Policy,
     state: State,
-    contexts: Array,
+    offer: Offer,
     count: Array,
-    mask: Array,
     items: Array,
     *,
     ranking: bool = False,
 ) -> Propensity:
-    """Return the chances of items (k,) to be chosen, or to be where they are in a ranking; see `is_exact`."""
-    chances = policy.propensities(state, contexts, count, mask, positions=ranking)
+    """Return the probabilities of items (k,) to be chosen, or to stand where they do; see `is_exact`."""
+    chances = policy.propensities(state, offer, count, positions=ranking)
     index = jnp.maximum(items, 0)
     of_items = chances[jnp.arange(index.size), index] if ranking else chances[index]
     chance = jnp.where(items >= 0, of_items, 0.0)
@@ -76,9 +75,8 @@ def drawn_propensity(
     policy: Policy,
     state: State,
     key: Array,
-    contexts: Array,
+    offer: Offer,
     count: Array,
-    mask: Array,
     items: Array,
     *,
     draws: int,
@@ -87,12 +85,33 @@ def drawn_propensity(
     """Estimate the chances of chosen items (k,) by `draws` more decisions; see `counted`."""
 
     def again(key: Array) -> Array:
-        return policy.select(state, key, contexts, count, mask).items
+        return policy.select(state, key, offer, count).items
 
-    cost = contexts.shape[0] ** (2 if is_duel(policy.chooser) else 1)
-    at_once = max(1, min(draws, MOST // cost))
+    cost = offer.contexts.shape[0] ** (2 if policy.chooser.compares else 1)
+    at_once = max(1, min(draws, MAX_SCORES // cost))
     others = jax.lax.map(again, jax.random.split(key, draws), batch_size=at_once)  # (draws, k)
     return counted(others, items, ranking=ranking)
+
+
+@double
+def draw_on_host(policy: Policy, state: State, keys: Array, offer: Offer, count: Array) -> list[Choice]:
+    """Return what a chooser that runs on the host takes in decisions with keys (draws,), made alike."""
+    data, scores = _drawn_scores(policy, state, keys, offer, count)
+    rows = zip(np.asarray(data), jax.tree.map(np.asarray, scores), strict=True)
+    generator = jax.random.key_impl(keys)
+    mask: Any = np.asarray(offer.mask)
+    return [
+        policy.chooser.choose(jax.random.wrap_key_data(key, impl=generator), row, mask) for key, row in rows
+    ]
+
+
+@jax.jit
+def _drawn_scores(policy: Policy, state: State, keys: Array, offer: Offer, count: Array) -> tuple[Array, Any]:
+    """(draws, any) the data of keys to choose by, and (draws, n) scores."""
+    both = jax.vmap(jax.random.split)(keys)
+    beliefs = policy.believe(state, offer)
+    scores = jax.lax.map(lambda key: policy.explorer.scores(key, beliefs, count), both[:, 0])
+    return jax.random.key_data(both[:, 1]), scores
 
 
 def counted(others: Array, items: Array, *, ranking: bool = False) -> Propensity:
@@ -109,9 +128,3 @@ def counted(others: Array, items: Array, *, ranking: bool = False) -> Propensity
     likely = (found + 1.0) / (draws + 3.0)
     error = jnp.sqrt(likely * (1.0 - likely) / (draws + 3.0))
     return Propensity(jnp.where(used, found / (draws + 1.0), 0.0), jnp.where(used, error, 0.0))
-
-
-def _finite(explorer: Any) -> bool:
-    """Whether what an explorer passes on is finite, too: of a warm-up, or a floor."""
-    inner = getattr(explorer, "explorer", None)
-    return hasattr(explorer, "options") and (inner is None or _finite(inner))

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import jax.numpy as jnp
 import numpy as np
@@ -34,7 +34,9 @@ __all__ = [
 
 
 class Reward(Protocol):
-    """What a set is worth."""
+    """What a set is worth. `kind` is what an oracle may be exact for; None for a function of the user's."""
+
+    kind: ClassVar[str | None]
 
     def value(self, items: Array, mask: Array, scores: Array) -> Array:
         """() R of items (k,), in the slots where mask (k,) is True, with scores (k,)."""
@@ -44,6 +46,8 @@ class Reward(Protocol):
 @dataclass(frozen=True)
 class Sum:
     """sum_s v_s: the sum of the scores. Monotone; Lipschitz with constant sqrt(k)."""
+
+    kind: ClassVar[str | None] = "sum"
 
     def value(self, items: Array, mask: Array, scores: Array) -> Array:
         """() the sum."""
@@ -57,6 +61,8 @@ class PositionWeighted:
 
     Monotone, since no weight is negative; Lipschitz with the norm of the weights.
     """
+
+    kind: ClassVar[str | None] = "position-weighted"
 
     weights: Array
 
@@ -73,6 +79,8 @@ class Cascade:
     Scores are clipped to [0, 1], where the reward is monotone and Lipschitz with constant sqrt(k). Above 1 it
     is flat: optimistic scores above 1 all count as certain.
     """
+
+    kind: ClassVar[str | None] = "cascade"
 
     def value(self, items: Array, mask: Array, scores: Array) -> Array:
         """() the chance."""
@@ -93,6 +101,8 @@ class MnlRevenue:
     constant max r / 2.
     """
 
+    kind: ClassVar[str | None] = "mnl-revenue"
+
     revenues: Array
 
     def value(self, items: Array, mask: Array, scores: Array) -> Array:
@@ -105,6 +115,8 @@ class MnlRevenue:
 @dataclass(frozen=True)
 class Function:
     """A function of the user's. Build it with `function`."""
+
+    kind: ClassVar[str | None] = None
 
     fn: Callable[[Array, Array, Array], Array] = static()
 

@@ -55,14 +55,14 @@ NEURAL_BAD = (
         {"width": "wide"},
         "width must be one of 'auto', 'full', 'dual', 'sketched', 'diagonal', 'last-layer', got 'wide'",
     ),
-    ({"width": 3}, "width must have init, check, whiten, absorb, got int"),
-    ({"model": superarm.perceptron()}, "model must have beliefs, observe, learn, got Perceptron"),
+    ({"width": 3}, "width must extend superarm.contract.Width, got int"),
+    ({"model": superarm.perceptron()}, "model must extend superarm.contract.Model, got Perceptron"),
 )
 SCALE_BAD = (
     ({"scale": -1.0}, "scale must be >= 0, got -1.0"),
     ({"draws": 0}, "draws must be >= 1, got 0"),
 )
-SET_BAD = (({"oracle": 3}, "oracle must have native, size, factor, check, solve, got int"),)
+SET_BAD = (({"oracle": 3}, "oracle must extend superarm.contract.Oracle, got int"),)
 
 BOUNDS_BAD = (
     ({"kappa": 0.0}, "kappa must be > 0, got 0.0"),

@@ -16,11 +16,12 @@ import pytest
 import superarm
 from contract.presets import ALIKE, DUELS, ROWS, SPEC, WRAPPERS, Row
 from superarm import policies
+from superarm.contract import Environment
 from superarm.environments import linear_scores
 from superarm.policy import Policy
 from superarm.precision import double
 from superarm.pytree import pytree, static
-from superarm.types import Environment, Event
+from superarm.types import Event, Offer
 
 
 def rows_of(names):
@@ -51,7 +52,7 @@ choose, observe, learn = compiled("select"), compiled("observe"), compiled("lear
 
 
 def select(policy: Policy, state, key: jax.Array, contexts: jax.Array, count: int, mask=ALL):
-    return choose(policy, state, key, contexts, count, mask)
+    return choose(policy, state, key, Offer(contexts, mask), count)
 
 
 def contexts(seed: int = 0) -> jax.Array:
@@ -66,7 +67,9 @@ def keys_of(seed: int) -> jax.Array:
 def answered(decision, seed: int) -> Event:
     """The event with 0/1 feedback."""
     feedback = jax.random.bernoulli(keys_of(seed)[1], 0.5, decision.items.shape).astype(jnp.float32)
-    return Event(decision.items, decision.features, feedback, decision.mask, decision.memo)
+    return Event(
+        decision.items, decision.features, feedback, decision.mask, decision.memo, cache=decision.cache
+    )
 
 
 def recorded(policy: Policy, state, seed: int, event: Event):

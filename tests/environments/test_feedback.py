@@ -697,11 +697,11 @@ TYPE_ERRORS = [
     (lambda: rewards.function(3), "function: fn must be callable, got int"),
     (
         lambda: alpha_regret(3, 0.5),
-        "alpha_regret: environment must have native, spec, check, init, offer, respond, got int",
+        "alpha_regret: environment must extend superarm.contract.Environment, got int",
     ),
     (
         lambda: fixed_arms(3),
-        "fixed_arms: environment must have native, spec, check, init, offer, respond, got int",
+        "fixed_arms: environment must extend superarm.contract.Environment, got int",
     ),
 ]
 

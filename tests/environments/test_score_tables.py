@@ -136,7 +136,7 @@ def test_the_defaults_are_the_paper_s():
         ({"num_arms": 2.5}, "num_arms must be a whole number, got float"),
         ({"noise": -0.1}, "noise must be >= 0, got -0.1"),
         ({"theta_norm": float("inf")}, "theta_norm must be finite, got inf"),
-        ({"oracle": 3}, "oracle must have native, size, factor, check, solve, got int"),
+        ({"oracle": 3}, "oracle must extend superarm.contract.Oracle, got int"),
         (
             {"oracle": superarm.oracles.knapsack([1.0] * 3, 2.0, method="greedy")},
             "oracle must be exact, so that the optimum is known; an approximate one goes to the policy, "

@@ -14,6 +14,7 @@ from superarm.evaluate import chances_of, event_log, logged_world, off_policy, r
 from superarm.evaluate.estimators import reward_model as reward_model_module
 from superarm.evaluate.estimators.linear_fit import logistic, ridge
 from superarm.evaluate.estimators.reward_model import predicted
+from superarm.types import Offer
 from support.logged_worlds import ARMS, world
 
 ALL = ("direct", "ips", "snips", "dr")
@@ -326,7 +327,7 @@ def test_exact_chances_are_those_of_every_event():
     state = learned(policy)
     found = chances_of(policy, log, state=state, count=20)
     for event in range(30):
-        one = policy.propensities(state, log.contexts[event], 20, log.mask[event])
+        one = policy.propensities(state, Offer(log.contexts[event], log.mask[event]), 20)
         np.testing.assert_allclose(found[event], one, atol=1e-12)
     assert (found[~log.mask] == 0).all()
     np.testing.assert_allclose(found.sum(axis=1), 1.0)

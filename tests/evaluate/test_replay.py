@@ -13,6 +13,7 @@ import pytest
 
 import superarm
 from superarm.choosers import Best, Subset
+from superarm.contract import Beliefs, Explorer, Model
 from superarm.environments import fixed_arms
 from superarm.evaluate import event_log, logged_world, replay
 from superarm.policies import anytime
@@ -38,7 +39,7 @@ def made_log(events: int = 300, num_arms: int = 3, dim: int = 2, seed: int = 0):
 
 @pytree
 @dataclass(frozen=True)
-class Seen:
+class Seen(Beliefs):
     """Beliefs: the fit's mean reward per arm, and how many events are recorded."""
 
     mean: jax.Array
@@ -56,7 +57,7 @@ class Fit:
 
 @pytree
 @dataclass(frozen=True)
-class SlowMeans:
+class SlowMeans(Model):
     """A model whose fit is what was recorded when it last learned: when it learns shows in its choices."""
 
     num_arms: int = static()
@@ -82,10 +83,13 @@ class SlowMeans:
         noise = 0.1 * jax.random.normal(key, counts.shape, FLOAT)
         return Fit(mean=sums / jnp.maximum(counts, 1.0) + noise, failures=state.fit.failures + 1)
 
+    def failures(self, state):
+        return state.fit.failures
+
 
 @pytree
 @dataclass(frozen=True)
-class Noisy:
+class Noisy(Explorer):
     """Mean and noise, so that all arms are tried."""
 
     def scores(self, key, beliefs, count):
@@ -94,7 +98,7 @@ class Noisy:
 
 @pytree
 @dataclass(frozen=True)
-class Turns:
+class Turns(Explorer):
     """Arm count mod n; NaN from the event `broken` on, and where events recorded are not those counted."""
 
     broken: int = static(default=10**6)
@@ -329,7 +333,7 @@ def test_replay_is_unbiased():
 
 @pytree
 @dataclass(frozen=True)
-class Shown:
+class Shown(Model):
     """A model that believes the first feature, and learns nothing."""
 
     learn_every = None
@@ -346,10 +350,13 @@ class Shown:
     def observe(self, state, key, event, width):
         return ()
 
+    def learn(self, state, key, width):
+        return ()
+
 
 @pytree
 @dataclass(frozen=True)
-class First:
+class First(Explorer):
     """The mean as it is."""
 
     def scores(self, key, beliefs, count):
@@ -358,7 +365,7 @@ class First:
 
 @pytree
 @dataclass(frozen=True)
-class Root:
+class Root(Explorer):
     """Rises with the mean, and is NaN below -10."""
 
     def scores(self, key, beliefs, count):

@@ -11,6 +11,7 @@ import pytest
 import scipy.stats
 
 from superarm.choosers import Best
+from superarm.contract import Beliefs, Explorer
 from superarm.explorers import UCB, EpsilonGreedy, Greedy, Responses, Thompson, Uniform
 from superarm.models.beta import beta_draws
 from superarm.models.items import ItemBeta, ItemGaussian
@@ -82,7 +83,7 @@ def test_beta_draws_of_bad_parameters_are_nan():
 
 
 @dataclass(frozen=True)
-class Flat:
+class Flat(Beliefs):
     mean: jax.Array
 
 
@@ -125,7 +126,7 @@ def test_lemma_7_radius_by_hand():
 
 
 def test_scores_through_a_link_keep_their_order_where_it_is_flat():
-    class Latent:
+    class Latent(Explorer):
         def scores(self, key, beliefs, count):
             return beliefs
 

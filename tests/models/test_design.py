@@ -21,7 +21,7 @@ from superarm.models import design as design_module
 from superarm.models.design import TOLERANCE, design_counts, g_optimal
 from superarm.policies import warm_up
 from superarm.simulation.round import keys_of
-from superarm.types import Event, Spec
+from superarm.types import Event, Offer, Spec
 
 
 def sphere(seed, num_arms, dim):
@@ -285,7 +285,7 @@ def test_the_plan_is_of_the_arms_on_offer():
     np.testing.assert_array_equal(decision.memo.counts, [0, 0, *offered])
     assert (PLAN[:2] > 0).any()
     assert int(decision.items[0]) == 2 + int(np.flatnonzero(offered)[0])
-    chances = policy.propensities(state, ARMS, 0, mask)
+    chances = policy.propensities(state, Offer(ARMS, mask), 0)
     assert float(chances[decision.items[0]]) == 1.0
 
 

@@ -212,7 +212,7 @@ def test_members_are_drawn_uniformly_and_one_decides_for_all_arms():
     policy = superarm.lin_es(size=7, perturbation=1.0)
     state = after(policy)
     keys = jax.random.split(jax.random.key(9), 14_000)
-    scores = jax.jit(jax.vmap(lambda key: policy.scores(state, key, jnp.asarray(CONTEXTS), jnp.int64(50))))(
+    scores = jax.jit(jax.vmap(lambda key: policy.score(state, key, jnp.asarray(CONTEXTS), jnp.int64(50))[1]))(
         keys
     )
     members = np.asarray(policy.model.beliefs(state, jnp.asarray(CONTEXTS), policy.width).members)

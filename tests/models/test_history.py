@@ -301,7 +301,7 @@ def fitted_and_asked(policy, state, features):
     """The state with a new fit, whether its decision is sound, and the scores (n,) of all arms."""
     state = replace(state, fit=policy.learn(state, jax.random.key(2)))
     decision = policy.select(state, jax.random.key(3), features, 9)
-    return state, decision.healthy, policy.scores(state, jax.random.key(3), features, jnp.int64(9))
+    return state, decision.healthy, policy.score(state, jax.random.key(3), features, jnp.int64(9))[1]
 
 
 @pytest.mark.full
@@ -326,7 +326,7 @@ def test_an_arm_whose_features_changed_spoils_the_next_fit_and_all_that_follow(n
         assert bool(healthy)
         assert np.isfinite(scores).all()
     broken = told(policy, state, np.array([0, 1]), seen, moved)
-    before = policy.scores(broken, jax.random.key(3), jnp.asarray(FEATURES), jnp.int64(9))
+    before = policy.score(broken, jax.random.key(3), jnp.asarray(FEATURES), jnp.int64(9))[1]
     assert np.isfinite(before).all()  # of the fit before
     for features in (moved, FEATURES):
         broken, healthy, scores = fitted_and_asked(policy, broken, features)

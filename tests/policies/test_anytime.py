@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 import reference.sun2026 as reference
 import superarm
+from superarm.contract import Explorer
 from superarm.environments import fixed_scores, linear_scores
 from superarm.evaluate import event_log, replay
 from superarm.models import Planned
@@ -23,7 +24,7 @@ from superarm.policies.sun2026_anytime import members, perturbation
 from superarm.pytree import pytree
 from superarm.schedules.radius import Logarithmic
 from superarm.simulation.round import keys_of, round_keys
-from superarm.types import Array, Event, Spec
+from superarm.types import Array, Event, Offer, Spec
 
 # --- epochs -------------------------------------------------------------------------------------------------
 
@@ -209,7 +210,7 @@ def play(policy, world, place, keys, state, count, start):
     """One round of a run; the policy counts from `start`."""
     key_offer, key_respond, key_select, key_observe = round_keys(keys, count)
     offer = world.offer(place, key_offer)
-    decision = policy.select(state, key_select, offer.contexts, count - start, offer.mask)
+    decision = policy.select(state, key_select, Offer(offer.contexts, offer.mask), count - start)
     outcome = world.respond(place, key_respond, offer, decision)
     event = Event(decision.items, decision.features, outcome.feedback, outcome.observed, decision.memo)
     return policy.observe(state, key_observe, event), decision.items, outcome.reward
@@ -285,7 +286,7 @@ def test_fits_count_from_the_beginning_of_the_epoch(every, memory):
 
 @pytree
 @dataclass(frozen=True)
-class Telling:
+class Telling(Explorer):
     """Scores the arm whose turn it is by the policy's own count: choices tell how it counts."""
 
     def scores(self, key: Array, beliefs, count: Array) -> Array:

@@ -110,7 +110,7 @@ def test_all_names_are_there():
         ({"model": "cubic"}, ValueError, "model must be one of 'linear', 'identity'"),
         ({"explorer": "brave"}, ValueError, "explorer must be one of 'ucb', 'ts'"),
         ({"chooser": "fight"}, ValueError, "chooser must be one of 'asymmetric'"),
-        ({"chooser": 3}, TypeError, "chooser must have native, size, factor, check, solve, got int"),
+        ({"chooser": 3}, TypeError, "chooser must extend superarm.contract.Oracle, got int"),
         ({"width": "wide"}, ValueError, "width must be one of 'full', 'diagonal', 'sketched', got 'wide'"),
         ({"model": "neural", "explorer": "greedy", "width": "full"}, ValueError, "which asks for none"),
         ({"model": superarm.glm(), "ridge": 2.0}, TypeError, "settings must be the model's own, got ridge"),

@@ -22,7 +22,7 @@ from superarm.environments import answer_duels, class_duels, duels, matrix_duels
 from superarm.explorers.pairs import PairEnsemble, pair_widths
 from superarm.models import Paired, Preferences, perceptron
 from superarm.models.factory import neural
-from superarm.types import Event, PairScores, Spec
+from superarm.types import Event, Offer, PairScores, Spec
 
 ARMS, DIM, UNITS = 4, 3, 16  # of few units some arms have no gradient, and tie
 CLOSE = 1e-8
@@ -757,4 +757,4 @@ def test_widths_that_are_not_finite_are_told(build):
         assert not policy.select(state, jax.random.key(1), 1e200 * fine, 0).healthy
         mask = np.array([True, True, False])
         odd = np.array([[1.0, 0.0], [0.0, 1.0], [1e200, 1e200]])
-        assert policy.select(state, jax.random.key(1), odd, 0, mask).healthy
+        assert policy.select(state, jax.random.key(1), Offer(odd, mask), 0).healthy

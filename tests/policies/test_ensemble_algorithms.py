@@ -124,7 +124,7 @@ def course(policy, first, keys, contexts, feedback):
     def one_round(state, met):
         key, contexts, feedback, count = met
         decision = policy.select(state, key[0], contexts, count)
-        scores = policy.scores(state, jax.random.split(key[0])[0], contexts, count)
+        scores = policy.score(state, jax.random.split(key[0])[0], contexts, count)[1]
         told = feedback[decision.items]
         event = Event(decision.items, decision.features, told, decision.mask, decision.memo)
         after = policy.observe(state, key[1], event)

@@ -14,7 +14,7 @@ import superarm
 from superarm.environments import duels
 from superarm.models.layered import LayerMemo
 from superarm.models.layers import LayerScores
-from superarm.types import Event, Spec
+from superarm.types import Event, Offer, Spec
 
 DIM, ARMS = 3, 5
 THETA = np.array([1.2, -0.7, 0.4])
@@ -22,7 +22,7 @@ THETA = np.array([1.2, -0.7, 0.4])
 
 @jax.jit
 def round_of(policy, state, key, contexts, mask, count):
-    return policy.select(state, key, contexts, count, mask)
+    return policy.select(state, key, Offer(contexts, mask), count)
 
 
 @jax.jit

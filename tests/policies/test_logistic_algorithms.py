@@ -48,7 +48,7 @@ def one_round(policy, state, key, contexts, feedback, count):
     """Select, show the reward of the chosen arm, observe; return the scores (K,) of all arms, too."""
     key_select, key_observe = jax.random.split(key)
     decision = policy.select(state, key_select, contexts, count)
-    scores = policy.scores(state, jax.random.split(key_select)[0], contexts, count)
+    scores = policy.score(state, jax.random.split(key_select)[0], contexts, count)[1]
     event = Event(decision.items, decision.features, feedback[decision.items], decision.mask, decision.memo)
     return policy.observe(state, key_observe, event), decision, scores
 

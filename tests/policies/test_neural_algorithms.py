@@ -19,6 +19,7 @@ import pytest
 
 import reference.neural as reference
 import superarm
+from superarm.contract import Environment
 from superarm.policies import cn_ts_doubling, cn_ucb_doubling
 from superarm.policies.anytime import doubling
 from superarm.pytree import pytree
@@ -85,7 +86,7 @@ def one_round(policy, state, key, contexts, weights, count):
     """Select, show the weights of the chosen arms, observe; return the scores (N,) of all arms, too."""
     key_select, key_observe = jax.random.split(key)
     decision = policy.select(state, key_select, contexts, count)
-    scores = policy.scores(state, jax.random.split(key_select)[0], contexts, count)
+    scores = policy.score(state, jax.random.split(key_select)[0], contexts, count)[1]
     return policy.observe(state, key_observe, event_of(decision, weights)), decision, scores
 
 
@@ -271,7 +272,7 @@ def test_cn_ucb_with_the_radius_and_offset_of_lemma_1():
 
 @pytree
 @dataclass(frozen=True)
-class Telling:
+class Telling(Environment):
     """New contexts every round. The value that it reports is the sum of the scores that decided."""
 
     native: ClassVar[bool] = True

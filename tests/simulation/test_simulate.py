@@ -12,8 +12,10 @@ import pytest
 
 import superarm
 from superarm import compiler
+from superarm.contract import Environment, Oracle
 from superarm.environments import catalogue, linear_scores, longest_path
 from superarm.jobs import processes as workers
+from superarm.pytree import pytree
 from superarm.simulation import run as rollout
 from superarm.types import Choice, Decision, Offer, Outcome, Spec
 
@@ -124,7 +126,7 @@ def test_host_oracles_give_what_native_ones_give():
 
 
 @dataclass(frozen=True)
-class Parity:
+class Parity(Environment):
     """A world in plain Python: even arms pay 1."""
 
     native = False
@@ -220,7 +222,7 @@ def test_infeasible_rounds_are_told():
         ),
         (
             lambda: superarm.simulate(superarm.lin_ucb(), None, rounds=5),
-            "compare: environment must have native, spec, check, init, offer, respond, got NoneType",
+            "compare: environment must extend superarm.contract.Environment, got NoneType",
         ),
     ],
 )
@@ -265,9 +267,9 @@ def test_importing_changes_no_setting():
 def test_user_choices_reach_the_policy_as_choices():
     """A custom oracle class works without registration in superarm."""
 
-    @superarm.types.pytree
+    @pytree
     @dataclass(frozen=True)
-    class FirstTwo:
+    class FirstTwo(Oracle):
         native = True
         size = 2
         factor = 0.0

@@ -17,6 +17,7 @@ from typer.testing import CliRunner
 import superarm
 from superarm import evaluate
 from superarm.cli.app import app
+from superarm.contract import Explorer
 from superarm.environments import linear_scores, nonlinear_scores
 from superarm.experiments.experiment import (
     SCALES,
@@ -232,7 +233,7 @@ def test_what_cannot_be_compiled_together_is_run_as_ever(kind, monkeypatch):
 
 @pytree
 @dataclasses.dataclass(frozen=True)
-class Brittle:
+class Brittle(Explorer):
     """Scores that are not finite from decision `limit` on."""
 
     limit: Array
@@ -344,7 +345,7 @@ LOG = evaluate.event_log(np.ones((20, 2, 1)), np.arange(20) % 2, np.arange(20) %
         ({"seeds": [4, 4]}, "tune: seeds must be there, each once, got [4, 4]"),
         (
             {"world": None},
-            "tune: environment must have native, spec, check, init, offer, respond, got NoneType",
+            "tune: environment must extend superarm.contract.Environment, got NoneType",
         ),
         (
             {"world": evaluate.logged_world(LOG)},

@@ -7,7 +7,6 @@ import numpy as np
 import superarm
 from contract.presets import DUELS, ROWS, hoarding
 from superarm import Agent
-from superarm.agent import inspection
 
 DIM, ARMS = 4, 8
 FEATURES = np.random.default_rng(7).normal(size=(ARMS, DIM))
@@ -39,7 +38,7 @@ BUILDS = {
 def agent_of(name: str, **options) -> Agent:
     """A new agent with a preset."""
     policy = BUILDS[name]()
-    fixed = inspection.by_arm(policy.epochs(1)[0].policy)
+    fixed = policy.epochs(1)[0].policy.traits.by_arm
     return Agent(policy, **({"arms": ARMS} if fixed else {}), **options)
 
 

@@ -23,7 +23,6 @@ from superarm.agent.compiled import Decided, Happened
 from superarm.agent.learner import Core, Taken, happened_in
 from superarm.agent.selection import Pending, Selection, Told, require_shares, told_of
 from superarm.agent.settings import Settings
-from superarm.agent.shortlist import one_by_one
 from superarm.agent.state import Book
 from superarm.agent.store.recorder import Keeper, Store
 from superarm.agent.store.snapshot import restored, snapshot
@@ -309,7 +308,7 @@ class Agent:
         True
         """
         where, book = "shortlist", self._book
-        if book.arms.fixed is not None or not one_by_one(book.policy.epochs(1)[0].policy):
+        if book.arms.fixed is not None or not book.policy.epochs(1)[0].policy.traits.pointwise:
             must = "the policy must score items one by one, by their features alone"
             raise ValueError(f"{where}: {must}, got {book.policy.name}")
         with self._lock:

@@ -200,7 +200,7 @@ def _differ(known: NDArray, features: NDArray) -> NDArray:
 
 def arms_of(where: str, policy: Policy, arms: int | Sequence[Id] | None) -> Arms:
     """Return the arms of a policy; see `Agent`."""
-    by_arm, same = inspection.by_arm(policy), inspection.sums_by_arm(policy)
+    by_arm, same = policy.traits.by_arm, policy.traits.sums_by_arm
     if arms is None:
         if by_arm:
             must = f"arms must be given for {policy.name}, which knows arms by their index"

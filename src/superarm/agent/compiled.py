@@ -18,14 +18,20 @@ import numpy as np
 
 from superarm.compiler import cpu_options
 from superarm.explorers.floor import Floor
-from superarm.models.neural_beliefs import NeuralMemo
-from superarm.policy import Policy, decide
+from superarm.policy import Policy, select_on_host
 from superarm.precision import FLOAT, double
-from superarm.propensity import Propensity, counted, drawn_propensity, exact_propensity, is_exact
+from superarm.propensity import (
+    Propensity,
+    counted,
+    draw_on_host,
+    drawn_propensity,
+    exact_propensity,
+    is_exact,
+)
 from superarm.simulation.round import Keys, round_keys
-from superarm.types import Array, Decision, Event, State
+from superarm.types import Array, Event, Offer, State
 
-DRAWS = 0x64726177  # apart from the keys that `select` splits
+DRAW_KEY_SALT = 0x64726177  # apart from the keys that `select` splits
 NDArray = np.ndarray[Any, Any]
 Leaves = list[Any]
 
@@ -168,32 +174,21 @@ class Program:
     @double
     def _on_host(self, state: Leaves, slate: Slate, chances: Chances) -> Decided:
         """Choose with an oracle that runs on the host, between compiled parts."""
-        numbers, contexts, mask = slate.packed[0, :2].astype(np.int64), slate.contexts.copy(), slate.mask
-        key_choose, scores, beliefs = self._compiled.scores(
-            self._leaves, state, self._keys, numbers, contexts
-        )
-        offered: Any = mask
-        choice = self.policy.chooser.choose(key_choose, scores, offered)
-        decision: Decision = _decide(jnp.asarray(contexts, FLOAT), scores, mask, choice)
-        if hasattr(beliefs, "memo"):
-            decision = replace(decision, memo=_memo(beliefs, decision.items, mask))
-        parts = jax.tree.map(np.asarray, decision)
+        number, count = (jnp.int64(one) for one in slate.packed[0, :2])
+        contexts = slate.contexts.copy()
+        offer = Offer(jnp.asarray(contexts), jnp.asarray(slate.mask))
+        whole: State = self._compiled.state(state)
+        key = self._compiled.key_of(self._keys, number)
+        decision = select_on_host(self.policy, whole, key, offer, count)
+        parts = jax.tree.map(np.asarray, replace(decision, cache=()))
         found = Decided(*_placed(parts.items, contexts), parts.scores, bool(parts.healthy), parts.memo)
         if not chances.draws or not found.healthy:
             return found
-        others = self._again_on_host(state, numbers, contexts, offered, chances.draws)
+        keys = jax.random.split(jax.random.fold_in(key, DRAW_KEY_SALT), chances.draws)
+        choices = draw_on_host(self.policy, whole, keys, offer, count)
+        others = np.stack([np.asarray(choice.items) for choice in choices])
         told = _counted(others, parts.items, ranking=chances.ranking)
         return replace(found, chance=np.asarray(told.chance), error=np.asarray(told.error))
-
-    def _again_on_host(
-        self, state: Leaves, numbers: NDArray, contexts: NDArray, mask: Any, draws: int
-    ) -> NDArray:
-        """(draws, k) what the oracle chooses in decisions that are made alike."""
-        many = self._compiled.many_scores(draws)(self._leaves, state, self._keys, numbers, contexts)
-        choose, chosen = self.policy.chooser.choose, []
-        for data, scores in zip(*(np.asarray(part) for part in many), strict=True):
-            chosen.append(np.asarray(choose(self._compiled.key(data), scores, mask).items))
-        return np.stack(chosen)
 
     def observe(self, state: Leaves, number: int, happened: Happened) -> Leaves:
         """Return the leaves after what came of decision `number`; those given are used up."""
@@ -220,11 +215,10 @@ class Compiled:
     def __init__(self, policy: Any, state: Any, generator: Any) -> None:
         """Compile nothing yet; `generator` is that of the keys."""
         self._generator = generator
-        self._policy, self._state = (partial(jax.tree.unflatten, one) for one in (policy, state))
+        self._policy, self.state = (partial(jax.tree.unflatten, one) for one in (policy, state))
         self._selects: dict[tuple[Any, int, bool], Any] = {}
-        self._many: dict[int, Any] = {}
         self.memo: Any = None  # the structure of a decision's, once one was made
-        self.scores = jax.jit(self._scores, compiler_options=cpu_options())
+        self.key_of = jax.jit(self._key_of)
         self.observe = jax.jit(self._observe, donate_argnums=1, compiler_options=cpu_options())
         self.learn = jax.jit(self._learn)
 
@@ -241,12 +235,6 @@ class Compiled:
         if name not in self._selects:
             self._selects[name] = jax.jit(partial(function, draws, ranking), compiler_options=cpu_options())
         return self._selects[name]
-
-    def many_scores(self, draws: int) -> Any:
-        """What makes the keys to choose by, as data, and the scores of so many draws."""
-        if draws not in self._many:
-            self._many[draws] = jax.jit(partial(self._many_scores, draws), compiler_options=cpu_options())
-        return self._many[draws]
 
     def _select_all(
         self,
@@ -281,22 +269,23 @@ class Compiled:
         packed: Array,
         floor: Array | None,
     ) -> tuple[Array, Leaves]:
-        policy, state = self._policy(policy_leaves), self._state(state_leaves)
-        numbers, mask, contexts = packed[0, :2].astype(jnp.int64), packed[1:, 0] > 0, packed[1:, 1:]
-        _, _, key, _ = round_keys(self._keys(keys), numbers[0])
+        policy, state = self._policy(policy_leaves), self.state(state_leaves)
+        numbers = packed[0, :2].astype(jnp.int64)
+        offer = Offer(contexts=packed[1:, 1:], mask=packed[1:, 0] > 0)
+        mask, key = offer.mask, self._key_of(keys, numbers[0])
         share = None if floor is None else _share(floor, mask, policy.chooser.size)
         explorer = policy.explorer if share is None else Floor(policy.explorer, share)
-        decision = replace(policy, explorer=explorer).select(state, key, contexts, numbers[1], mask)
+        decision = replace(policy, explorer=explorer).select(state, key, offer, numbers[1])
         size = decision.items.shape
         rows = [decision.items, decision.scores, jnp.broadcast_to(decision.healthy, size)]
-        found = self._chances(policy, state, key, contexts, numbers[1], mask, decision.items, draws, ranking)
+        found = self._chances(policy, state, key, offer, numbers[1], decision.items, draws, ranking)
         if found is not None and floor is not None and share is not None:
             # What chance alone gives is known: draws of the rest cannot leave an item below its floor.
             least = jnp.minimum(floor, policy.chooser.size / jnp.sum(mask, dtype=FLOAT))
             found = found.floored(share, least / policy.chooser.size if ranking else least, decision.items)
         if found is not None:
             rows += [found.chance, found.error]
-        memo, self.memo = jax.tree.flatten(lean(decision.memo))
+        memo, self.memo = jax.tree.flatten(decision.memo)
         return jnp.stack([row.astype(FLOAT) for row in rows]), memo
 
     def _chances(
@@ -304,46 +293,18 @@ class Compiled:
         policy: Policy,
         state: State,
         key: Array,
-        contexts: Array,
+        offer: Offer,
         count: Array,
-        mask: Array,
         items: Array,
         draws: int,
         ranking: bool,
     ) -> Propensity | None:
         if is_exact(policy):
-            return exact_propensity(policy, state, contexts, count, mask, items, ranking=ranking)
+            return exact_propensity(policy, state, offer, count, items, ranking=ranking)
         if not draws:
             return None
-        key = jax.random.fold_in(key, DRAWS)
-        return drawn_propensity(
-            policy, state, key, contexts, count, mask, items, draws=draws, ranking=ranking
-        )
-
-    def _scores(
-        self, policy_leaves: Leaves, state_leaves: Leaves, keys: Array, numbers: Array, contexts: Array
-    ) -> Any:
-        policy, state = self._policy(policy_leaves), self._state(state_leaves)
-        key_explore, key_choose = jax.random.split(round_keys(self._keys(keys), numbers[0])[2])
-        beliefs = policy.model.beliefs(state, jnp.asarray(contexts, FLOAT), policy.width)
-        return key_choose, policy.explorer.scores(key_explore, beliefs, numbers[1]), beliefs
-
-    def _many_scores(
-        self,
-        draws: int,
-        policy_leaves: Leaves,
-        state_leaves: Leaves,
-        keys: Array,
-        numbers: Array,
-        contexts: Array,
-    ) -> tuple[Array, Array]:
-        """(draws, any) the data of keys and (draws, n) scores."""
-        policy, state = self._policy(policy_leaves), self._state(state_leaves)
-        key = jax.random.fold_in(round_keys(self._keys(keys), numbers[0])[2], DRAWS)
-        both = jax.vmap(jax.random.split)(jax.random.split(key, draws))
-        beliefs = policy.model.beliefs(state, jnp.asarray(contexts, FLOAT), policy.width)
-        scores = jax.lax.map(lambda one: policy.explorer.scores(one, beliefs, numbers[1]), both[:, 0])
-        return jax.random.key_data(both[:, 1]), scores
+        key = jax.random.fold_in(key, DRAW_KEY_SALT)
+        return drawn_propensity(policy, state, key, offer, count, items, draws=draws, ranking=ranking)
 
     def _observe(
         self,
@@ -353,7 +314,7 @@ class Compiled:
         packed: Array,
         memo: Any,
     ) -> Leaves:
-        policy, state = self._policy(policy_leaves), self._state(state_leaves)
+        policy, state = self._policy(policy_leaves), self.state(state_leaves)
         event = Event(
             items=packed[:, 0].astype(jnp.int32),
             features=packed[:, 4:],
@@ -365,19 +326,19 @@ class Compiled:
         return jax.tree.leaves(policy.observe(state, key, event))
 
     def _learn(self, policy_leaves: Leaves, state_leaves: Leaves, keys: Array, number: Array) -> Leaves:
-        policy, state = self._policy(policy_leaves), self._state(state_leaves)
+        policy, state = self._policy(policy_leaves), self.state(state_leaves)
         fit = policy.learn(state, jax.random.fold_in(self._keys(keys).learn, number))
         before, after = (jax.tree.leaves(one) for one in (state.fit, fit))
         if [leaf.shape for leaf in before] != [leaf.shape for leaf in after]:
             raise TypeError(f"{policy.name}: a fit must have the arrays of the fit before, got others")
         return after
 
-    def key(self, data: Any) -> Array:
-        """The key of its data."""
-        return jax.random.wrap_key_data(data, impl=self._generator)
+    def _key_of(self, keys: Array, number: Array) -> Array:
+        """The key to choose by in decision `number`."""
+        return round_keys(self._keys(keys), number)[2]
 
     def _keys(self, data: Array) -> Keys:
-        return Keys(*self.key(data))
+        return Keys(*jax.random.wrap_key_data(data, impl=self._generator))
 
 
 def _share(floor: Array, mask: Array, size: int) -> Array:
@@ -397,19 +358,4 @@ def _placed(items: NDArray, contexts: NDArray) -> tuple[NDArray, int, NDArray]:
     return items, used, features
 
 
-def lean(memo: Any) -> Any:
-    """The memo without what is only there to spare computing it again."""
-
-    def spare(one: Any) -> bool:
-        return isinstance(one, NeuralMemo)
-
-    return jax.tree.map(lambda one: () if spare(one) else one, memo, is_leaf=spare)
-
-
-_decide = jax.jit(decide)
 _counted = jax.jit(counted, static_argnames=("ranking",))
-
-
-@jax.jit
-def _memo(beliefs: Any, items: Array, mask: Array) -> Any:
-    return lean(beliefs.memo(items, mask))

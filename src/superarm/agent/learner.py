@@ -150,7 +150,7 @@ class Core:
     @property
     def refused_fits(self) -> int:
         """Fits that diverged and were refused."""
-        return int(np.sum(np.asarray(getattr(self.state.fit, "failures", 0))))
+        return int(np.sum(np.asarray(self.policy.model.failures(self.state))))
 
     def choose(self, slate: Slate, chances: Chances) -> tuple[Decided, int]:
         """Choose in the next decision; return the epoch, too. Nothing is changed until `decided`."""
@@ -172,7 +172,7 @@ class Core:
     def predict(self, slate: Slate) -> Decided:
         """Choose the best by the mean; ties are broken by the key of the next decision."""
         era = self.era
-        era.greedy = era.greedy or Program(inspection.greedy(era.policy), era.state, self.keys)
+        era.greedy = era.greedy or Program(era.policy.greedy(), era.state, self.keys)
         return self._chosen(era, era.greedy, slate, Chances())
 
     def _chosen(self, era: Era, program: Program, slate: Slate, chances: Chances) -> Decided:

@@ -9,7 +9,6 @@ import numpy as np
 
 from superarm import checks
 from superarm.agent.compiled import Chances
-from superarm.choosers.duel import is_duel
 from superarm.policy import Policy
 from superarm.propensity import takes_floor
 
@@ -47,7 +46,7 @@ def settings_of(where: str, policy: Policy, given: dict[str, Any]) -> Settings:
         checks.one_of(where, "a setting", name, known)
     # An oracle on the host would be called a hundred times more for every decision; n^2 pairs of arms would
     # be scored so often, for chances that no estimate of rewards can use.
-    drawn = policy.native and not is_duel(policy.chooser)
+    drawn = policy.native and not policy.chooser.compares
     one = Settings(**({} if drawn else {"draws": 0}) | given)
     numbers: dict[str, Any] = {}
     for name, low in (("seed", 0), ("max_pending", 1), ("max_observations", 1), ("draws", 0)):

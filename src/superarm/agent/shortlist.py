@@ -14,7 +14,6 @@ that grow compile nothing anew.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -22,38 +21,21 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from superarm.agent.shortlist_bounds import Bounds, bounds_of, prunes, upper
+from superarm.agent.shortlist_bounds import Bounds, bounded, bounds_of, upper
 from superarm.compiler import cpu_options
-from superarm.explorers.greedy import Greedy
-from superarm.explorers.responses import Responses
-from superarm.explorers.thompson import Thompson
-from superarm.explorers.ucb import UCB
-from superarm.models.linear import Gaussian, Linear
 from superarm.policy import Policy
 from superarm.precision import FLOAT, double
 from superarm.simulation.round import Keys, round_keys
 from superarm.types import Array, State
-from superarm.widths.diagonal import DiagonalFactor
-from superarm.widths.full import Full
 
-PIECE = 2**17  # items in a call: what it takes to begin one is lost in them
-NUMBERS = 2**23  # features in a call, 32 MB: what XLA may keep of them stays small
-BLOCK = 512  # items that are scored at once: they stay in the cache
-FEW = 2**12  # items in a call for those that bounds leave
-SHARE = 8  # bounds that leave more than 1 / 8 of the items save nothing: to pick rows takes time too
-SAMPLE = 2**10  # items by which the bounds are chosen
+PIECE_ITEMS = 2**17  # items in a call: what it takes to begin one is lost in them
+PIECE_NUMBERS = 2**23  # features in a call, 32 MB: what XLA may keep of them stays small
+BLOCK_ITEMS = 512  # items that are scored at once: they stay in the cache
+CONTENDERS_PIECE = 2**12  # items in a call for those that bounds leave
+MAX_SHARE = 8  # bounds that leave more than 1 / 8 of the items save nothing: to pick rows takes time too
+SAMPLE_ITEMS = 2**10  # items by which the bounds are chosen
 NDArray = np.ndarray[Any, Any]
 Piece = tuple[int, int, int]  # where it begins, its length, and how many of its first items do not count
-
-
-def one_by_one(policy: Policy) -> bool:
-    """Whether an item's score does not depend on which others are scored with it."""
-    explorer: Any = policy.explorer
-    while isinstance(explorer, Responses):
-        explorer = explorer.explorer
-    if isinstance(explorer, Thompson):  # others may draw scores where linear models draw parameters
-        return isinstance(policy.model, Linear) and explorer.joint and not explorer.squared
-    return isinstance(explorer, UCB | Greedy)
 
 
 @double
@@ -73,13 +55,15 @@ def best_of(
         return _best_rows(ready, features, _pieces(features), size)
     view = np.asarray(features)  # a slice of it is no copy
     # On an accelerator, products may round more than bounds allow for.
-    several = len(view) > PIECE and view.dtype == np.float32 and jax.default_backend() == "cpu"
-    rows = _contenders(ready, view, size) if several and prunes(policy, view.shape[1], size) else None
+    several = len(view) > PIECE_ITEMS and view.dtype == np.float32 and jax.default_backend() == "cpu"
+    rows = _contenders(ready, view, size) if several and bounded(policy, view.shape[1], size) else None
     if rows is None:
         return _best_rows(ready, view, _pieces(view), size)
-    spare = -len(rows) % FEW  # copies of the first row fill the first call, and do not count
+    spare = -len(rows) % CONTENDERS_PIECE  # copies of the first row fill the first call, and do not count
     rows = np.pad(rows, (spare, 0))
-    pieces = [(first, FEW, 0 if first else spare) for first in range(0, len(rows), FEW)]
+    pieces = [
+        (first, CONTENDERS_PIECE, 0 if first else spare) for first in range(0, len(rows), CONTENDERS_PIECE)
+    ]
     return rows[_best_rows(ready, view[rows], pieces, size)]
 
 
@@ -90,7 +74,7 @@ def _on_host(features: Any) -> bool:
 def _pieces(features: Any) -> Iterator[Piece]:
     """All of them alike, of a power of two; the last begins in the one before."""
     num_items, dim = features.shape
-    length = min(PIECE, _floored(num_items), _floored(max(1, NUMBERS // dim)))
+    length = min(PIECE_ITEMS, _floored(num_items), _floored(max(1, PIECE_NUMBERS // dim)))
     for start in range(0, num_items, length):
         first = min(start, num_items - length)
         yield first, length, start - first
@@ -106,7 +90,7 @@ def _padded(size: int) -> int:
 
 def _best_rows(ready: Any, view: Any, pieces: Iterable[Piece], size: int) -> NDArray:
     """(size,) rows of the highest scores, each computed."""
-    score = _program()
+    score = _best_program()
     found = [
         (first, score(*ready, view[first : first + length], np.int64(skip), size=min(length, _padded(size))))
         for first, length, skip in pieces
@@ -120,7 +104,10 @@ def _best_rows(ready: Any, view: Any, pieces: Iterable[Piece], size: int) -> NDA
 
 def _contenders(ready: Any, view: NDArray, size: int) -> NDArray | None:
     """Rows, in their order, that may be among the best; None where these are many, or some have no bound."""
-    bound, bounds = _bounding(), bounds_of(ready[1], view[:: max(1, len(view) // SAMPLE)][:SAMPLE])
+    bound, bounds = (
+        _bounds_program(),
+        bounds_of(ready[1], view[:: max(1, len(view) // SAMPLE_ITEMS)][:SAMPLE_ITEMS]),
+    )
     uppers, scores = np.empty(len(view), np.float32), []
     for first, length, skip in _pieces(view):
         piece = view[first : first + length]
@@ -130,10 +117,10 @@ def _contenders(ready: Any, view: NDArray, size: int) -> NDArray | None:
         if not sound:
             return None
         share = -(-size * length // len(view))  # of the best, in a piece of items in no order
-        if first == 0 and len(_reaching(uppers[:length], scores[0], share)) > length // SHARE:
+        if first == 0 and len(_reaching(uppers[:length], scores[0], share)) > length // MAX_SHARE:
             return None
     rows = _reaching(uppers, np.concatenate(scores), size)
-    return rows if len(rows) <= len(view) // SHARE else None
+    return rows if len(rows) <= len(view) // MAX_SHARE else None
 
 
 def _reaching(uppers: NDArray, scores: NDArray, size: int) -> NDArray:
@@ -145,7 +132,7 @@ def _reaching(uppers: NDArray, scores: NDArray, size: int) -> NDArray:
 def _ready(policy: Policy, state: State, keys: Keys, number: Array) -> tuple[Policy, State, Array]:
     """The policy and its state in the precision of scores, and the key of the decision's scores."""
     key = jax.random.split(round_keys(keys, number)[2])[0]
-    if isinstance(policy.model, Linear):
+    if policy.traits.single:
         policy, state = jax.tree.map(_single, (policy, state))
     return policy, state, key
 
@@ -155,13 +142,13 @@ def _single(leaf: Any) -> Any:
 
 
 @cache
-def _program() -> Any:
+def _best_program() -> Any:
     """`_best`, compiled; not when this is imported, which must not start JAX."""
     return jax.jit(_best, static_argnames=("size",), compiler_options=cpu_options())
 
 
 @cache
-def _bounding() -> Any:
+def _bounds_program() -> Any:
     """`_bounded`, compiled likewise."""
     return jax.jit(_bounded, static_argnames=("size",), compiler_options=cpu_options())
 
@@ -198,9 +185,8 @@ def _bounded(
 
 def _score(policy: Policy, state: State, key: Array, count: Array, rows: Array) -> Array:
     """(n,) scores of rows (n, d)."""
-    precision = jnp.float32 if isinstance(policy.model, Linear) else FLOAT
-    beliefs = policy.model.beliefs(state, rows.astype(precision), policy.width)
-    beliefs = _Block(beliefs) if isinstance(beliefs, Gaussian) else beliefs
+    precision = jnp.float32 if policy.traits.single else FLOAT
+    beliefs = policy.model.beliefs(state, rows.astype(precision), policy.width).in_blocks()
     return policy.explorer.scores(key, beliefs, count).astype(jnp.float32)
 
 
@@ -222,38 +208,8 @@ def _scored(score: Callable[[Array], Array], features: Array, skip: Array, block
 
 def _block(policy: Policy, features: Array) -> int:
     """How many items are scored at once, a power of two."""
-    products = isinstance(policy.model, Linear) and isinstance(policy.width, Full)
+    products = policy.traits.single and policy.width is not None and policy.width.by_product
     # All by a product with a matrix: XLA would copy a block out of the piece first, and is slow at few rows.
     # Not where it would copy all of them to single precision.
     whole = products and features.dtype == jnp.float32
-    return features.shape[0] if whole else min(features.shape[0], BLOCK)
-
-
-@dataclass(frozen=True)
-class _Block:
-    """What a linear model believes of a block, as vectors times the rows turned.
-
-    XLA reads the rows in place for these. For the rows times vectors it would copy them first, and the
-    squares to an array of their own: three times as long.
-    """
-
-    gaussian: Gaussian
-
-    @property
-    def mean(self) -> Array:
-        return self.gaussian.theta @ self.gaussian.features.T
-
-    @property
-    def logdet(self) -> Array:
-        return self.gaussian.logdet
-
-    def norms(self) -> Array:
-        factor = self.gaussian.factor
-        if isinstance(factor, DiagonalFactor):
-            return jnp.sqrt((1.0 / factor.precision) @ self.gaussian.features.T**2)
-        return self.gaussian.norms()
-
-    def draws(self, key: Array, scale: Array, num: int, joint: bool) -> Array:
-        gaussian = self.gaussian
-        thetas = gaussian.theta[None] + scale * gaussian.width.deviations(gaussian.factor, key, num)
-        return thetas @ gaussian.features.T
+    return features.shape[0] if whole else min(features.shape[0], BLOCK_ITEMS)

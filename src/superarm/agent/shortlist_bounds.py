@@ -23,17 +23,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from superarm.explorers.ucb import UCB
-from superarm.models.linear import Linear
+from superarm.contract import Beliefs
 from superarm.policy import Policy
 from superarm.precision import FLOAT
 from superarm.pytree import pytree
-from superarm.schedules.radius import Constant
 from superarm.types import Array, State
-from superarm.widths.full import Full
 
-LEAST = 32  # features: with fewer, bounds take nearly as long as scores
-MOST = 1024  # items of a list: to find as many by their bounds takes longer than is saved
+MIN_FEATURES = 32  # with fewer, bounds take nearly as long as scores
+MAX_SIZE = 1024  # of a list: to find as many by their bounds takes longer than is saved
 TRACE = 1e-30  # a square: float32 drops those below 1e-38, and no score is told by its root
 
 
@@ -53,12 +50,9 @@ class Bounds:
     slacks: Array
 
 
-def prunes(policy: Policy, dim: int, size: int) -> bool:
-    """Whether scores are a mean and a constant multiple of the full width, and bounding them may pay."""
-    explorer: Any = policy.explorer
-    plain = isinstance(explorer, UCB) and explorer.link is None and isinstance(explorer.radius, Constant)
-    full = isinstance(policy.model, Linear) and isinstance(policy.width, Full)
-    return plain and full and dim >= LEAST and size <= MOST
+def bounded(policy: Policy, dim: int, size: int) -> bool:
+    """Whether scores have bounds, and bounding them may pay."""
+    return policy.traits.bounded and dim >= MIN_FEATURES and size <= MAX_SIZE
 
 
 @jax.jit
@@ -92,7 +86,7 @@ def bounds_of(state: State, sample: Array) -> Bounds:
 
 
 @dataclass(frozen=True)
-class _Highest:
+class _Highest(Beliefs):
     """Beliefs (n,) at their highest, for an explorer whose scores rise with mean and width."""
 
     mean: Array

@@ -15,7 +15,6 @@ from superarm.agent.learner import Core
 from superarm.agent.selection import Pending
 from superarm.agent.settings import Settings, settings_of
 from superarm.agent.tables import Id
-from superarm.choosers.duel import is_duel
 from superarm.errors import UnknownDecisionError
 from superarm.policy import Policy
 from superarm.types import Spec
@@ -38,8 +37,8 @@ class Book:
         self.core: Core | None = None
         self.waiting: OrderedDict[int, Pending] = OrderedDict()
         self.updates = self.expired = self.repeated = 0
-        self.is_duel = is_duel(policy.chooser)
-        self.feedback_range = inspection.feedback_range(first.model)
+        self.is_duel = policy.chooser.compares
+        self.feedback_range = first.traits.feedback_range
 
     @property
     def dim(self) -> int | None:

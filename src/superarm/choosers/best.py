@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import jax
 import jax.numpy as jnp
 
+from superarm.contract import Chooser
 from superarm.pytree import pytree
 from superarm.types import Array, Choice
 
 
 @pytree
 @dataclass(frozen=True)
-class Best:
+class Best(Chooser):
     """The available arm with the highest score; ties are broken at random."""
 
-    top: ClassVar[int] = 1
+    @property
+    def top(self) -> int:
+        """One arm, the best."""
+        return 1
 
     @property
     def native(self) -> bool:

@@ -9,26 +9,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
 
 from superarm import checks
+from superarm.contract import Chooser
 from superarm.pytree import pytree, static
 from superarm.types import Array, Choice, PairScores
 
 STRATEGIES = ("asymmetric", "optimistic", "candidate")
 
 
-def is_duel(part: Any) -> bool:
-    """Whether a chooser chooses two arms to be compared, or a world compares them."""
-    return bool(getattr(part, "compares", False))
-
-
 @pytree
 @dataclass(frozen=True)
-class Duel:
+class Duel(Chooser):
     """Two of the available arms, by the scores of pairs. O(n^2) time and memory.
 
     Args:
@@ -47,9 +42,20 @@ class Duel:
     strategy: str = static(default="asymmetric")
     self_duels: bool = static(default=True)
 
-    native: ClassVar[bool] = True
-    size: ClassVar[int] = 2
-    compares: ClassVar[bool] = True
+    @property
+    def native(self) -> bool:
+        """True."""
+        return True
+
+    @property
+    def size(self) -> int:
+        """Two slots."""
+        return 2
+
+    @property
+    def compares(self) -> bool:
+        """True."""
+        return True
 
     def check(self, num_arms: int) -> None:
         """Refuse an unknown strategy, and a single arm, unless it may meet itself."""

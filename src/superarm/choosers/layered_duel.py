@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import jax.numpy as jnp
 
 from superarm.choosers.duel import best_pair
+from superarm.contract import Chooser
 from superarm.models.layers import LayerScores
 from superarm.pytree import pytree
 from superarm.types import Array, Choice
@@ -15,16 +15,27 @@ from superarm.types import Array, Choice
 
 @pytree
 @dataclass(frozen=True)
-class LayeredDuel:
+class LayeredDuel(Chooser):
     """In the layer where the arms come to rest: the widest pair if it is there to be learned from.
 
     Otherwise the pair with the highest sum of utilities and bonus, which may be an arm with itself. The paper
     learns from any pair that is wide enough; we take the widest.
     """
 
-    native: ClassVar[bool] = True
-    size: ClassVar[int] = 2
-    compares: ClassVar[bool] = True
+    @property
+    def native(self) -> bool:
+        """True."""
+        return True
+
+    @property
+    def size(self) -> int:
+        """Two slots."""
+        return 2
+
+    @property
+    def compares(self) -> bool:
+        """True."""
+        return True
 
     def check(self, num_arms: int) -> None:
         """Accept any number of arms; a single one meets itself."""

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from superarm.contract import Chooser, Oracle
 from superarm.pytree import pytree
-from superarm.types import Array, Choice, Oracle
+from superarm.types import Array, Choice
 
 
 @pytree
 @dataclass(frozen=True)
-class Subset:
+class Subset(Chooser):
     """The feasible set that is worth most by its scores, as far as the oracle can tell."""
 
     oracle: Oracle
@@ -28,7 +29,12 @@ class Subset:
     @property
     def top(self) -> int | None:
         """k, when any set of k arms may be chosen; None otherwise."""
-        return getattr(self.oracle, "top", None)
+        return self.oracle.top
+
+    @property
+    def by_arm(self) -> bool:
+        """Whether the oracle's structure knows arms by their index."""
+        return self.oracle.by_arm
 
     def check(self, num_arms: int) -> None:
         """Let the oracle refuse what it cannot solve."""

@@ -6,53 +6,22 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from superarm import checks
-from superarm.choosers.duel import is_duel
+from superarm.contract import Environment
+from superarm.environments.face import WrappedEnvironment
 from superarm.precision import double
 from superarm.pytree import pytree
-from superarm.types import Array, Decision, Environment, Offer, Oracle, Outcome, Spec
+from superarm.types import Array, Decision, Offer, Outcome
 
 __all__ = ["AlphaRegret", "alpha_regret"]
 
 
 @pytree
 @dataclass(frozen=True)
-class AlphaRegret:
+class AlphaRegret(WrappedEnvironment):
     """An environment whose optimum counts alpha of what it does. Build it with `alpha_regret`."""
 
     environment: Environment
     alpha: Array
-
-    @property
-    def oracle(self) -> Oracle | None:
-        """The environment's exact oracle, if it has one."""
-        return getattr(self.environment, "oracle", None)
-
-    @property
-    def compares(self) -> bool:
-        """As the environment."""
-        return is_duel(self.environment)
-
-    @property
-    def native(self) -> bool:
-        """As the environment."""
-        return self.environment.native
-
-    @property
-    def spec(self) -> Spec:
-        """As the environment."""
-        return self.environment.spec
-
-    def check(self) -> None:
-        """Let the environment check."""
-        self.environment.check()
-
-    def init(self, key: Array) -> Any:
-        """As the environment."""
-        return self.environment.init(key)
-
-    def offer(self, world: Any, key: Array) -> Offer:
-        """As the environment."""
-        return self.environment.offer(world, key)
 
     @double
     def respond(self, world: Any, key: Array, offer: Offer, decision: Decision) -> Outcome:
@@ -86,9 +55,9 @@ def alpha_regret(environment: Environment, alpha: float) -> AlphaRegret:
     20
     """
     where = "alpha_regret"
-    checks.has(where, "environment", environment, ("native", "spec", "check", "init", "offer", "respond"))
+    checks.part(where, "environment", environment, Environment)
     leaf = checks.between(where, "alpha", checks.positive(where, "alpha", alpha), 0.0, 1.0)
-    if hasattr(environment, "turn"):
+    if environment.in_order:
         raise ValueError(
             f"{where}: environment must not be one of given rounds, got {type(environment).__name__}"
         )

@@ -8,9 +8,10 @@ from typing import Any
 import jax
 
 from superarm import checks
-from superarm.choosers.duel import is_duel
+from superarm.contract import Environment
+from superarm.environments.face import WrappedEnvironment
 from superarm.pytree import pytree
-from superarm.types import Array, Decision, Environment, Offer, Oracle, Outcome, Spec
+from superarm.types import Array, Decision, Offer, Outcome
 
 __all__ = ["FixedArms", "fixed_arms"]
 
@@ -26,34 +27,10 @@ class FixedWorld:
 
 @pytree
 @dataclass(frozen=True)
-class FixedArms:
+class FixedArms(WrappedEnvironment):
     """An environment that offers the same in every round. Build it with `fixed_arms`."""
 
     environment: Environment
-
-    @property
-    def oracle(self) -> Oracle | None:
-        """The environment's oracle, if it has one."""
-        return getattr(self.environment, "oracle", None)
-
-    @property
-    def compares(self) -> bool:
-        """As the environment."""
-        return is_duel(self.environment)
-
-    @property
-    def native(self) -> bool:
-        """As the environment."""
-        return self.environment.native
-
-    @property
-    def spec(self) -> Spec:
-        """As the environment."""
-        return self.environment.spec
-
-    def check(self) -> None:
-        """Let the environment check."""
-        self.environment.check()
 
     def init(self, key: Array) -> FixedWorld:
         """Draw a world and an offer."""
@@ -84,8 +61,8 @@ def fixed_arms(environment: Environment) -> FixedArms:
     50
     """
     where = "fixed_arms"
-    checks.has(where, "environment", environment, ("native", "spec", "check", "init", "offer", "respond"))
-    if hasattr(environment, "turn"):
+    checks.part(where, "environment", environment, Environment)
+    if environment.in_order:
         raise ValueError(
             f"{where}: environment must not be one of given rounds, got {type(environment).__name__}"
         )

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from superarm import checks
+from superarm.contract import Environment, Oracle
 from superarm.environments.semi_bandit import (
     BernoulliWeights,
     GaussianWeights,
@@ -18,7 +19,7 @@ from superarm.environments.semi_bandit import (
 )
 from superarm.precision import double
 from superarm.pytree import pytree
-from superarm.types import Array, Choice, Decision, Offer, Oracle, Outcome, Spec
+from superarm.types import Array, Choice, Decision, Offer, Outcome, Spec
 
 __all__ = ["Catalogue", "catalogue"]
 
@@ -33,7 +34,7 @@ class CatalogueWorld:
 
 @pytree
 @dataclass(frozen=True)
-class Catalogue:
+class Catalogue(Environment):
     """features (n, d), means (n,), the law of the weights and the oracle. Build it with `catalogue`."""
 
     features: Array

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 
 from superarm import checks
 from superarm.choosers.oracles import Assortment, assortment
+from superarm.contract import Environment
 from superarm.environments.scores import SCORES
 from superarm.environments.semi_bandit import GaussianWeights, semi_bandit
 from superarm.environments.sphere import Score, SphereArms, sphere_arms
@@ -23,7 +24,7 @@ __all__ = ["AssortmentChoices", "assortment_choices"]
 
 @pytree
 @dataclass(frozen=True)
-class AssortmentChoices:
+class AssortmentChoices(Environment):
     """Assortments of items with utilities scale * h(x). Build it with `assortment_choices`."""
 
     arms: SphereArms

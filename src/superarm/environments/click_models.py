@@ -14,12 +14,13 @@ import numpy as np
 
 from superarm import checks, rewards
 from superarm.choosers.oracles import Matching, TopK, matching
+from superarm.contract import Environment, Oracle
 from superarm.environments.semi_bandit import BernoulliWeights, GaussianWeights, Weights, exact, semi_bandit
 from superarm.environments.sphere import Score, SphereArms, sphere_arms
 from superarm.precision import FLOAT, double
 from superarm.pytree import pytree, static
 from superarm.rewards import Reward
-from superarm.types import Array, Decision, Offer, Oracle, Outcome, Spec
+from superarm.types import Array, Decision, Offer, Outcome, Spec
 
 __all__ = ["Clicks", "PairClicks", "clicks"]
 
@@ -45,7 +46,7 @@ FEEDBACK = ("document", "position", "cascade", "semi-bandit")
 
 @pytree
 @dataclass(frozen=True)
-class Clicks:
+class Clicks(Environment):
     """Lists of items with an attraction in [0, 1]. Build it with `clicks`.
 
     Attributes:
@@ -210,7 +211,7 @@ def clicks(
     """
     where = "clicks"
     checks.one_of(where, "feedback", feedback, FEEDBACK)
-    checks.has(where, "oracle", oracle, ("native", "size", "factor", "check", "solve"))
+    checks.part(where, "oracle", oracle, Oracle)
     for name, given in (("examination", examination is not None), ("raw", raw)):
         if given and feedback != "position":
             raise ValueError(f"{where}: {name} must come with feedback='position', got {feedback!r}")

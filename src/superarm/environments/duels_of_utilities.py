@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 
 from superarm import checks
+from superarm.contract import Environment
 from superarm.models.links import LINKS, PREFERENCE_LINKS
 from superarm.precision import FLOAT, double
 from superarm.pytree import pytree, static
@@ -68,10 +69,13 @@ def preference_chance(link: str, gaps: Array) -> Array:
 PREFERENCES = (*PREFERENCE_LINKS, "certain")
 
 
-class DuelWorld:
+class DuelWorld(Environment):
     """What all worlds of duels have in common."""
 
-    compares: ClassVar[bool] = True
+    @property
+    def compares(self) -> bool:
+        """True: a decision is two arms."""
+        return True
 
     @property
     def oracle(self) -> None:

@@ -1,22 +1,18 @@
-"""What all worlds with feasible sets have in common."""
+"""What worlds have in common: those with feasible sets, and those that change another world."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from typing import Any
 
 from superarm.choosers import Best, Subset
-from superarm.types import Oracle, Spec
+from superarm.contract import Environment, Oracle
+from superarm.types import Array, Decision, Offer, Outcome, Spec
 
 
-class ChoiceWorld(ABC):
+class ChoiceWorld(Environment):
     """A world in which one arm, or a set through an oracle, is chosen: by `chooser`, which knows the best."""
 
     chooser: Best | Subset
-
-    @property
-    @abstractmethod
-    def spec(self) -> Spec:
-        """The size of the problem."""
 
     @property
     def oracle(self) -> Oracle | None:
@@ -31,3 +27,45 @@ class ChoiceWorld(ABC):
     def check(self) -> None:
         """Let the oracle refuse a number of arms that it cannot choose from."""
         self.chooser.check(self.spec.num_arms)
+
+
+class WrappedEnvironment(Environment):
+    """Another environment, changed in some way: what is not overridden is as it says."""
+
+    environment: Environment
+
+    @property
+    def oracle(self) -> Oracle | None:
+        """The environment's exact oracle, if it has one."""
+        return getattr(self.environment, "oracle", None)  # an environment of the user's may say nothing of it
+
+    @property
+    def compares(self) -> bool:
+        """As the environment."""
+        return self.environment.compares
+
+    @property
+    def native(self) -> bool:
+        """As the environment."""
+        return self.environment.native
+
+    @property
+    def spec(self) -> Spec:
+        """As the environment."""
+        return self.environment.spec
+
+    def check(self) -> None:
+        """Let the environment check."""
+        self.environment.check()
+
+    def init(self, key: Array) -> Any:
+        """As the environment."""
+        return self.environment.init(key)
+
+    def offer(self, world: Any, key: Array) -> Offer:
+        """As the environment."""
+        return self.environment.offer(world, key)
+
+    def respond(self, world: Any, key: Array, offer: Offer, decision: Decision) -> Outcome:
+        """As the environment."""
+        return self.environment.respond(world, key, offer, decision)

@@ -11,11 +11,12 @@ import numpy as np
 
 from superarm import checks
 from superarm.choosers import Best, Subset
+from superarm.contract import Oracle
 from superarm.environments.face import ChoiceWorld
 from superarm.environments.semi_bandit import BernoulliWeights, chosen_by, semi_bandit
 from superarm.precision import FLOAT, double
 from superarm.pytree import pytree, static
-from superarm.types import Array, Decision, Offer, Oracle, Outcome, Spec
+from superarm.types import Array, Decision, Offer, Outcome, Spec
 
 __all__ = ["Classification", "classification"]
 

@@ -9,12 +9,13 @@ import jax.numpy as jnp
 
 from superarm import checks
 from superarm.choosers import Best, Subset
+from superarm.contract import Oracle
 from superarm.environments.face import ChoiceWorld
 from superarm.environments.semi_bandit import GaussianWeights, chosen_by, semi_bandit
 from superarm.environments.sphere import on_sphere
 from superarm.precision import FLOAT, double
 from superarm.pytree import pytree, static
-from superarm.types import Array, Decision, Offer, Oracle, Outcome, Spec
+from superarm.types import Array, Decision, Offer, Outcome, Spec
 
 __all__ = ["LinearScores", "linear_scores"]
 

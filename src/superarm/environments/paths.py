@@ -9,6 +9,7 @@ import jax.numpy as jnp
 
 from superarm import checks
 from superarm.choosers.oracles import GridPath, grid_path
+from superarm.contract import Environment
 from superarm.environments.semi_bandit import GaussianWeights, semi_bandit
 from superarm.precision import FLOAT, double
 from superarm.pytree import pytree, static
@@ -29,7 +30,7 @@ class LongestPathWorld:
 
 @pytree
 @dataclass(frozen=True)
-class LongestPath:
+class LongestPath(Environment):
     """Paths on a grid whose edges have Gaussian features. Build it with `longest_path`."""
 
     theta_scale: Array

@@ -13,21 +13,11 @@ import jax.numpy as jnp
 
 from superarm import checks
 from superarm.choosers import Best, Subset
-from superarm.choosers.oracles import (
-    Assortment,
-    DagPath,
-    GridPath,
-    Knapsack,
-    Matching,
-    Milp,
-    Quota,
-    SpanningTree,
-    TopK,
-)
+from superarm.contract import Oracle
 from superarm.precision import FLOAT
 from superarm.pytree import pytree
-from superarm.rewards import Cascade, MnlRevenue, PositionWeighted, Reward, Sum, at_slots
-from superarm.types import Array, Choice, Decision, Oracle, Outcome
+from superarm.rewards import Reward, Sum, at_slots
+from superarm.types import Array, Choice, Decision, Outcome
 
 
 @pytree
@@ -57,26 +47,16 @@ class BernoulliWeights:
 
 Weights = GaussianWeights | BernoulliWeights
 
-# The oracles that are not exact for a reward. Of a matroid (top_k, quota, spanning_tree) the best set depends
-# on the order of the scores alone, so it is the best for a cascade, too; elsewhere it is not. A user's oracle
-# is taken at its word.
-_PACKED = (DagPath, GridPath, Knapsack, Matching, Milp)
-MISFITS: dict[type, tuple[type, ...]] = {
-    Sum: (Assortment,),
-    Cascade: (Assortment, *_PACKED),
-    PositionWeighted: (Assortment, Quota, SpanningTree, *_PACKED),
-    MnlRevenue: (TopK, Quota, SpanningTree, *_PACKED),
-}
 SUM = Sum()
 
 
 def exact(where: str, oracle: Oracle, reward: Reward = SUM) -> Oracle:
     """Return the oracle; it must be exact for the reward, since regret is counted against its answer."""
-    checks.has(where, "oracle", oracle, ("native", "size", "factor", "check", "solve"))
+    checks.part(where, "oracle", oracle, Oracle)
     if oracle.factor < 1.0:
         must = "oracle must be exact, so that the optimum is known; an approximate one goes to the policy"
         raise ValueError(f"{where}: {must}, got factor {oracle.factor:g}")
-    if isinstance(oracle, MISFITS.get(type(reward), ())):
+    if oracle.exact_for is not None and reward.kind is not None and reward.kind not in oracle.exact_for:
         must = f"oracle must be exact for the reward {type(reward).__name__}"
         raise ValueError(f"{where}: {must}, got {type(oracle).__name__}")
     return oracle

@@ -11,11 +11,12 @@ import numpy as np
 
 from superarm import checks
 from superarm.choosers import Best, Subset
+from superarm.contract import Oracle
 from superarm.environments.face import ChoiceWorld
 from superarm.environments.semi_bandit import chosen_by
 from superarm.precision import double
 from superarm.pytree import pytree
-from superarm.types import Array, Decision, Offer, Oracle, Outcome, Spec
+from superarm.types import Array, Decision, Offer, Outcome, Spec
 
 __all__ = ["Stream", "stream"]
 
@@ -49,7 +50,7 @@ class Stream(ChoiceWorld):
         """Return all rounds: they are the same for every seed."""
         return self.given
 
-    def turn(self, world: Given, count: Array) -> Given:
+    def at_round(self, world: Given, count: Array | int) -> Given:
         """Return round `count`; after the last comes the first."""
         at = count % world.rewards.shape[0]
         found: Given = jax.tree.map(lambda rows: rows[at], world)

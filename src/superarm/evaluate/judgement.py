@@ -11,10 +11,8 @@ import numpy as np
 import pandas as pd
 
 from superarm import checks
-from superarm.agent import inspection
 from superarm.agent.agent import Agent
 from superarm.agent.arms import require_places
-from superarm.choosers.duel import is_duel
 from superarm.evaluate.estimators.estimates import Estimates
 from superarm.evaluate.estimators.off_policy import off_policy
 from superarm.evaluate.logs.log import Log
@@ -66,7 +64,7 @@ def _require_alike(where: str, policy: Any, log: Log) -> None:
     checks.has(where, "log", log, ("contexts", "actions", "rewards", "ranking"))
     one = policy.policy if isinstance(policy, Agent) else policy
     chooser, slots = checks.has(where, "policy", one, ("epochs", "chooser")).chooser, log.slots or 1
-    if is_duel(chooser):  # preferences of its two arms add up to 1, so that every policy would earn 1
+    if chooser.compares:  # preferences of its two arms add up to 1, so that every policy would earn 1
         raise ValueError(f"{where}: policy must earn rewards, which a duel does not, got {one.name}")
     size = chooser.size
     if (log.slots is None and size > 1) or (log.ranking and size != slots):
@@ -184,7 +182,7 @@ def _parted(where: str, log: Log, train: float, seed: int) -> tuple[Any, Any, An
 def _taught(where: str, policy: Any, log: Log, train: float, seed: int) -> tuple[Agent, Log]:
     """An agent that has learned from the first events, and the rest of the log."""
     first = _first(where, len(log.rewards), train)
-    by_arm = inspection.by_arm(policy.epochs(1)[0].policy)
+    by_arm = policy.epochs(1)[0].policy.traits.by_arm
     agent = Agent(policy, arms=log.spec.num_arms if by_arm else None, seed=seed, max_observations=2**31)
     if first:
         agent.fit(replace(log.take(slice(0, first)), arms=None))  # its arms are the log's, by place

@@ -13,9 +13,8 @@ Recommendation Algorithms, WSDM.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -23,17 +22,16 @@ import numpy as np
 import pandas as pd
 
 from superarm import checks
-from superarm.choosers.duel import is_duel
 from superarm.compiler import compiled
+from superarm.contract import Environment
 from superarm.evaluate.logs.log import Log
 from superarm.evaluate.stretch import Place, shuffled, stretch
 from superarm.policy import Policy
 from superarm.simulation.round import Trace
-from superarm.simulation.run import Run, run_seed
+from superarm.simulation.run import Chunk, Run, run_of, run_seed
 from superarm.types import Array, Decision, Offer, Outcome, Spec, State
 
 WRAPPED = "logged_world: a log must not be put into another environment, got asked for a single round"
-Chunk = Callable[[State, int, int], tuple[State, Trace]]
 
 
 def replay(
@@ -82,11 +80,13 @@ def replay(
 
 
 @dataclass(frozen=True)
-class LoggedWorld:
+class LoggedWorld(Environment):
     """A log in the place of an environment: rounds are accepted events. Build it with `logged_world`."""
 
     log: Log
     passes: int
+
+    knows_regret: ClassVar[bool] = False
 
     @property
     def native(self) -> bool:
@@ -105,14 +105,9 @@ class LoggedWorld:
         """Begin to read, in an order of the key's."""
         return Reader(self.log, key, self.passes)
 
-    def chunks(self, run: Run, state: State) -> tuple[Chunk, float]:
-        """Return what runs some rounds, and the seconds that it took to compile."""
-        policy, slots = run.policy, self.log.slots or 1
-        if policy.chooser.size != slots or not policy.native or is_duel(policy.chooser):
-            what = "one arm" if slots == 1 else f"sets of {slots}, as the log"
-            must = f"policy must choose {what}, by a chooser that JAX can trace"
-            raise ValueError(f"replay: {must}, got {policy.name} with sets of {policy.chooser.size}")
-        return run.world.chunks(run, state)
+    def attrs(self, world: Reader) -> dict[str, Any]:
+        """What the table says of the reading."""
+        return {"offered": world.offered, "log_ended": world.ended}
 
     def offer(self, world: Any, key: Array) -> Offer:
         """Refuse: see `respond`."""
@@ -121,6 +116,26 @@ class LoggedWorld:
     def respond(self, world: Any, key: Array, offer: Offer, decision: Decision) -> Outcome:
         """Refuse: what would have come of other choices than the logged ones is not known."""
         raise TypeError(WRAPPED)
+
+
+@run_of.register(LoggedWorld)
+def _(environment: LoggedWorld) -> type[Run]:
+    return LoggedRun
+
+
+class LoggedRun(Run):
+    """One policy of a run through a log: its rounds are the events that are accepted."""
+
+    def chunks(self, state: State) -> tuple[Chunk, float]:
+        """Return what runs some rounds, and the seconds that it took to compile."""
+        policy = self.policy
+        reader: Reader = self.world
+        slots = reader.slots
+        if policy.chooser.size != slots or not policy.native or policy.chooser.compares:
+            what = "one arm" if slots == 1 else f"sets of {slots}, as the log"
+            must = f"policy must choose {what}, by a chooser that JAX can trace"
+            raise ValueError(f"replay: {must}, got {policy.name} with sets of {policy.chooser.size}")
+        return reader.chunks(self, state)
 
 
 def logged_world(log: Log, *, passes: int = 1) -> LoggedWorld:
@@ -184,17 +199,13 @@ class Reader:
     def __init__(self, log: Log, key: Array, passes: int) -> None:
         """Put the log where compiled code reads it, and begin."""
         self.log = _by_slots(log)
+        self.slots = log.slots or 1
         self.key = key
         self.size = log.rewards.shape[0]
         self.last = passes * self.size  # events that may be offered
         self.offered = 0
         self.ended = False
         self.order: Any = None
-
-    @property
-    def attrs(self) -> dict[str, Any]:
-        """What the table says of the reading."""
-        return {"offered": self.offered, "log_ended": self.ended}
 
     def chunks(self, run: Run, state: State) -> tuple[Chunk, float]:
         """Return what runs some rounds, and the seconds that it took to compile."""

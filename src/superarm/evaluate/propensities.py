@@ -11,12 +11,11 @@ import numpy as np
 import numpy.typing as npt
 
 from superarm import checks
-from superarm.choosers.best import Best
 from superarm.evaluate.logs.log import Log
 from superarm.policy import Policy
 from superarm.precision import FLOAT, double
-from superarm.propensity import is_exact
-from superarm.types import Array, State
+from superarm.propensity import draw_on_host, is_exact
+from superarm.types import Array, Offer, State
 
 DRAWS = 200
 _EVENTS = 1024  # in one call of compiled code
@@ -67,7 +66,7 @@ def chances_of(
     policy.chooser.check(log.spec.num_arms)
     before = jnp.asarray(checks.count(where, "count", count, low=0))
     key = jax.random.key(checks.count(where, "seed", seed, low=0))
-    single = isinstance(policy.chooser, Best)
+    single = policy.chooser.top == 1 and policy.chooser.size == 1
     if draws is None:
         draws = 0 if is_exact(policy) else DRAWS
     else:
@@ -105,7 +104,7 @@ def _exact(
 ) -> Array:
     """(e, K), or (e, k, K) by position."""
     return jax.lax.map(
-        lambda event: policy.propensities(state, event[0], count, event[1], positions=positions),
+        lambda event: policy.propensities(state, Offer(*event), count, positions=positions),
         (contexts, mask),
         batch_size=_TOGETHER,
     )
@@ -125,19 +124,21 @@ def _drawn(
     """(e, k, K) shares of the draws, whose number compiles nothing anew; NaN where one is not sound."""
 
     def one(event: tuple[Array, Array, Array]) -> Array:
-        number, features, offered = event
+        number, offer = event[0], Offer(*event[1:])
 
         def add(index: Array, total: Array) -> Array:
             keys = jax.vmap(partial(jax.random.fold_in, jax.random.fold_in(key, number)))(
                 index * _TOGETHER + jnp.arange(_TOGETHER)
             )
-            decision = jax.vmap(lambda one: policy.select(state, one, features, count, offered))(keys)
-            shares = jax.nn.one_hot(decision.items, features.shape[0], dtype=FLOAT)  # (b, k, K), 0 for -1
+            decision = jax.vmap(lambda one: policy.select(state, one, offer, count))(keys)
+            shares = jax.nn.one_hot(
+                decision.items, offer.contexts.shape[0], dtype=FLOAT
+            )  # (b, k, K), 0 for -1
             shares = jnp.where(decision.healthy[:, None, None], shares, jnp.nan)
             counted = (index * _TOGETHER + jnp.arange(_TOGETHER) < draws)[:, None, None]
             return total + jnp.sum(jnp.where(counted, shares, 0.0), axis=0)
 
-        zero = jnp.zeros((policy.chooser.size, features.shape[0]), FLOAT)
+        zero = jnp.zeros((policy.chooser.size, offer.contexts.shape[0]), FLOAT)
         rounds = (draws + _TOGETHER - 1) // _TOGETHER
         return jax.lax.fori_loop(0, rounds, add, zero) / draws.astype(FLOAT)
 
@@ -158,22 +159,14 @@ def _stepped(
     shares = np.zeros((len(events), policy.chooser.size, contexts.shape[1]))
     for row, number in enumerate(events.tolist()):
         keys = jax.vmap(partial(jax.random.fold_in, jax.random.fold_in(key, number)))(jnp.arange(draws))
-        both = jax.vmap(jax.random.split)(keys)
-        scores = _scores(policy, state, both[:, 0], contexts[row], count)
-        for draw in range(draws):
-            choice = policy.chooser.choose(both[draw, 1], scores[draw], mask[row])
+        offer = Offer(contexts[row], mask[row])
+        for choice in draw_on_host(policy, state, keys, offer, count):
             items = np.asarray(choice.items)
             slots = np.flatnonzero(items >= 0)
             shares[row, slots, items[slots]] += 1.0 / draws
             if not bool(choice.feasible):
                 shares[row] = np.nan
     return shares
-
-
-@jax.jit
-def _scores(policy: Policy, state: State, keys: Array, contexts: Array, count: Array) -> Array:
-    """(draws, K)."""
-    return jax.lax.map(lambda key: policy.scores(state, key, contexts, count), keys, batch_size=_TOGETHER)
 
 
 def _require_all(where: str, policy: Policy, chances: Any, first: int) -> None:

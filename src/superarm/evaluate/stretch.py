@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -15,7 +15,7 @@ from superarm.precision import FLOAT
 from superarm.pytree import pytree
 from superarm.simulation.round import Keys, Trace, settle
 from superarm.simulation.run import CHUNK
-from superarm.types import Array, Decision, Outcome, State
+from superarm.types import Array, Decision, Offer, Outcome, State
 
 
 @pytree
@@ -97,8 +97,10 @@ def stretch(
 def _decide(policy: Policy, keys: Keys, place: Place, state: State, offered: Array, count: Array) -> Decision:
     """What the policy chooses in the event after `offered`, having had `count` accepted."""
     event = place.event(offered)
-    mask = None if place.log.mask is None else place.log.mask[event]
-    return policy.select(state, _event_keys(keys, offered)[0], place.log.contexts[event], count, mask)
+    offer = Offer.of(place.log.contexts[event])
+    if place.log.mask is not None:
+        offer = replace(offer, mask=place.log.mask[event])
+    return policy.select(state, _event_keys(keys, offered)[0], offer, count)
 
 
 def _accept(

@@ -8,6 +8,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from superarm.contract import Explorer
 from superarm.precision import FLOAT
 from superarm.pytree import pytree
 from superarm.types import Array
@@ -17,7 +18,7 @@ __all__ = ["EnsembleSampling"]
 
 @pytree
 @dataclass(frozen=True)
-class EnsembleSampling:
+class EnsembleSampling(Explorer):
     """Score as a uniformly drawn member of an `Ensemble` does: line 4 of sun2026's Algorithm 1."""
 
     def scores(self, key: Array, beliefs: Any, count: Array) -> Array:

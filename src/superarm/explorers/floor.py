@@ -7,16 +7,16 @@ from dataclasses import dataclass
 import jax
 import jax.numpy as jnp
 
+from superarm.contract import Beliefs, Explorer, Scale
 from superarm.explorers.greedy import Uniform
-from superarm.explorers.options import options_of
 from superarm.precision import FLOAT
 from superarm.pytree import pytree
-from superarm.types import Array, Beliefs, Explorer
+from superarm.types import Array
 
 
 @pytree
 @dataclass(frozen=True)
-class Floor:
+class Floor(Explorer):
     """Another explorer's scores, or with probability `share` scores by chance."""
 
     explorer: Explorer
@@ -31,7 +31,26 @@ class Floor:
 
     def options(self, beliefs: Beliefs, count: Array) -> tuple[Array, Array]:
         """The other's chances and scores, and a tie."""
-        chances, scores = options_of("floor", self.explorer, beliefs, count)
+        chances, scores = self.explorer.options(beliefs, count)
         share = jnp.asarray(self.share, FLOAT)
         tie = jnp.zeros((1, scores.shape[1]), FLOAT)
         return jnp.append((1.0 - share) * chances, share), jnp.concatenate([scores.astype(FLOAT), tie])
+
+    def means(self, beliefs: Beliefs) -> Array:
+        """As the other explorer."""
+        return self.explorer.means(beliefs)
+
+    @property
+    def score_scale(self) -> Scale:
+        """As the other explorer."""
+        return self.explorer.score_scale
+
+    @property
+    def finite(self) -> bool:
+        """As the other explorer."""
+        return self.explorer.finite
+
+    @property
+    def by_arm(self) -> bool:
+        """As the other explorer."""
+        return self.explorer.by_arm

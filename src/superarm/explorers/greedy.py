@@ -7,16 +7,17 @@ from dataclasses import dataclass
 import jax
 import jax.numpy as jnp
 
+from superarm.contract import Beliefs, Explorer, Model, Scale
 from superarm.precision import FLOAT
 from superarm.pytree import pytree
-from superarm.types import Array, Beliefs
+from superarm.types import Array
 
 __all__ = ["EpsilonGreedy", "Greedy", "Uniform"]
 
 
 @pytree
 @dataclass(frozen=True)
-class Greedy:
+class Greedy(Explorer):
     """Score by the mean: no exploration."""
 
     def scores(self, key: Array, beliefs: Beliefs, count: Array) -> Array:
@@ -27,10 +28,35 @@ class Greedy:
         """(1,) certainty and (1, n) the means."""
         return jnp.ones(1, FLOAT), beliefs.mean[None]
 
+    def pointwise(self, model: Model) -> bool:
+        """Yes: a mean is the arm's own."""
+        return True
+
 
 @pytree
 @dataclass(frozen=True)
-class Uniform:
+class Exploit(Explorer):
+    """Score as another explorer would without exploring, on its scale."""
+
+    explorer: Explorer
+
+    def scores(self, key: Array, beliefs: Beliefs, count: Array) -> Array:
+        """(n,) the other's means."""
+        return self.explorer.means(beliefs)
+
+    def options(self, beliefs: Beliefs, count: Array) -> tuple[Array, Array]:
+        """(1,) certainty and (1, n) the means."""
+        return jnp.ones(1, FLOAT), self.explorer.means(beliefs)[None]
+
+    @property
+    def score_scale(self) -> Scale:
+        """As the other explorer."""
+        return self.explorer.score_scale
+
+
+@pytree
+@dataclass(frozen=True)
+class Uniform(Explorer):
     """Score by chance: uniform over single arms and over sets of fixed size.
 
     On structured sets (a path, a matching) it is the best set for random scores: every set has a chance, not
@@ -45,10 +71,15 @@ class Uniform:
         """(1,) certainty and (1, n) a tie, which is broken at random."""
         return jnp.ones(1, FLOAT), jnp.zeros((1, *beliefs.mean.shape), FLOAT)
 
+    @property
+    def score_scale(self) -> Scale:
+        """Any: the scores estimate nothing."""
+        return "any"
+
 
 @pytree
 @dataclass(frozen=True)
-class EpsilonGreedy:
+class EpsilonGreedy(Explorer):
     """With probability epsilon score by chance, otherwise by the mean."""
 
     epsilon: Array

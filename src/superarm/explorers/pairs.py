@@ -13,6 +13,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from superarm.contract import Explorer
 from superarm.models.layers import LayerScores
 from superarm.precision import FLOAT
 from superarm.pytree import pytree, static
@@ -30,7 +31,7 @@ def pair_widths(beliefs: Any) -> Array:
 
 @pytree
 @dataclass(frozen=True)
-class PairUCB:
+class PairUCB(Explorer):
     """Optimism: a pair's bonus is a_t times its width."""
 
     radius: Radius
@@ -44,7 +45,7 @@ class PairUCB:
 
 @pytree
 @dataclass(frozen=True)
-class PairThompson:
+class PairThompson(Explorer):
     """Thompson sampling: a pair's bonus is drawn from N(0, (a_t width)^2), apart from the others.
 
     Args:
@@ -72,7 +73,7 @@ class PairThompson:
 
 @pytree
 @dataclass(frozen=True)
-class PairLayers:
+class PairLayers(Explorer):
     """What the layers of a `Layered` model say: the chooser `LayeredDuel` goes down through them."""
 
     def scores(self, key: Array, beliefs: Any, count: Array) -> LayerScores:
@@ -83,7 +84,7 @@ class PairLayers:
 
 @pytree
 @dataclass(frozen=True)
-class PairEnsemble:
+class PairEnsemble(Explorer):
     """Two members of an ensemble, drawn apart: one chooses the first arm, the other the second.
 
     With the asymmetric duel this is double ensemble sampling; the reach is the members' spread.
@@ -101,7 +102,7 @@ class PairEnsemble:
 
 @pytree
 @dataclass(frozen=True)
-class PairUniform:
+class PairUniform(Explorer):
     """Two arms by chance."""
 
     def scores(self, key: Array, beliefs: Any, count: Array) -> PairScores:
@@ -114,7 +115,7 @@ class PairUniform:
 
 @pytree
 @dataclass(frozen=True)
-class PairColstim:
+class PairColstim(Explorer):
     """CoLSTIM: utilities perturbed in proportion to their widths choose the first arm, optimism the second.
 
     Args:

@@ -4,26 +4,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import jax.numpy as jnp
-
-from superarm.explorers.options import options_of
-from superarm.models.links import LINKS
+from superarm.contract import Beliefs, Explorer, Model, Scale
+from superarm.models.links import response
 from superarm.pytree import pytree, static
-from superarm.types import Array, Beliefs, Explorer
+from superarm.types import Array
 
 __all__ = ["Responses"]
-
-TRACE = 1e-12  # far below what a reward can be told by, far above the rounding of 1
 
 
 @pytree
 @dataclass(frozen=True)
-class Responses:
+class Responses(Explorer):
     """Another explorer's latent scores through a link.
 
     A link is increasing, so the best single arm stays the same; the best set of arms, whose rewards are
-    added, does not. Where the link is flat to the last digit, as the logistic one is above 37, a trace of the
-    latent score keeps the order.
+    added, does not.
     """
 
     explorer: Explorer
@@ -31,13 +26,32 @@ class Responses:
 
     def scores(self, key: Array, beliefs: Beliefs, count: Array) -> Array:
         """(n,) mu of the other's scores."""
-        return self._responses(self.explorer.scores(key, beliefs, count))
+        return response(self.link, self.explorer.scores(key, beliefs, count))
 
     def options(self, beliefs: Beliefs, count: Array) -> tuple[Array, Array]:
         """The other's chances, and mu of its scores."""
-        chances, latent = options_of("responses", self.explorer, beliefs, count)
-        return chances, self._responses(latent)
+        chances, latent = self.explorer.options(beliefs, count)
+        return chances, response(self.link, latent)
 
-    def _responses(self, latent: Array) -> Array:
-        trace = TRACE * jnp.sign(latent) * jnp.log1p(jnp.abs(latent))
-        return LINKS[self.link].mean(latent) + trace
+    def means(self, beliefs: Beliefs) -> Array:
+        """(n,) mu of the other's scores without exploration."""
+        return response(self.link, self.explorer.means(beliefs))
+
+    @property
+    def score_scale(self) -> Scale:
+        """That of rewards."""
+        return "reward"
+
+    @property
+    def finite(self) -> bool:
+        """As the other explorer."""
+        return self.explorer.finite
+
+    @property
+    def by_arm(self) -> bool:
+        """As the other explorer."""
+        return self.explorer.by_arm
+
+    def pointwise(self, model: Model) -> bool:
+        """As the other explorer."""
+        return self.explorer.pointwise(model)

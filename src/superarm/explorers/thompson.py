@@ -7,17 +7,18 @@ from typing import Any
 
 import jax.numpy as jnp
 
+from superarm.contract import Beliefs, Explorer, Model
 from superarm.precision import ZERO
 from superarm.pytree import pytree, static
 from superarm.schedules.radius import is_schedule
-from superarm.types import Array, Beliefs
+from superarm.types import Array
 
 __all__ = ["Thompson"]
 
 
 @pytree
 @dataclass(frozen=True)
-class Thompson:
+class Thompson(Explorer):
     """Score by the best of `draws` draws.
 
     Args:
@@ -44,3 +45,7 @@ class Thompson:
             scale = scale**2 * beliefs.norms()
         joint = self.joint and not self.squared
         return jnp.max(beliefs.draws(key, scale, self.draws, joint), axis=0) + self.offset
+
+    def pointwise(self, model: Model) -> bool:
+        """Where parameters are drawn: a drawn score of an arm is then its own."""
+        return model.draws_parameters and self.joint and not self.squared

@@ -8,10 +8,10 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from superarm.explorers.options import options_of
+from superarm.contract import Explorer, Scale
 from superarm.precision import FLOAT
 from superarm.pytree import pytree, static
-from superarm.types import Array, Explorer
+from superarm.types import Array
 
 __all__ = ["WarmUp"]
 
@@ -27,7 +27,7 @@ def cut(rounds: int, horizon: int) -> int:
 
 @pytree
 @dataclass(frozen=True)
-class WarmUp:
+class WarmUp(Explorer):
     """Another explorer, after `rounds` decisions by a plan.
 
     Args:
@@ -47,8 +47,8 @@ class WarmUp:
 
     @property
     def by_arm(self) -> bool:
-        """Whether the plan knows arms by their index."""
-        return self.plan != "uniform"
+        """Whether the plan, or the other explorer, knows arms by their index."""
+        return self.plan != "uniform" or self.explorer.by_arm
 
     def length(self, num_arms: int) -> int:
         """Decisions by the plan."""
@@ -69,11 +69,25 @@ class WarmUp:
 
     def options(self, beliefs: Any, count: Array) -> tuple[Array, Array]:
         """The other's chances and scores, or the plan as often: a tie where it is random."""
-        chances, scores = options_of("warm_up", self.explorer, beliefs, count)
+        chances, scores = self.explorer.options(beliefs, count)
         num_arms = scores.shape[1]
         tied = self.plan == "uniform"
         row = jnp.zeros(num_arms, FLOAT) if tied else self._planned(beliefs, count, num_arms)
         return chances, jnp.where(count < self.length(num_arms), row[None], scores)
+
+    def means(self, beliefs: Any) -> Array:
+        """As the other explorer."""
+        return self.explorer.means(beliefs)
+
+    @property
+    def score_scale(self) -> Scale:
+        """As the other explorer."""
+        return self.explorer.score_scale
+
+    @property
+    def finite(self) -> bool:
+        """As the other explorer."""
+        return self.explorer.finite
 
     def _planned(self, beliefs: Any, count: Array, num_arms: int) -> Array:
         arm = count % num_arms

@@ -16,14 +16,15 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from superarm.contract import Beliefs, Model, Width
 from superarm.precision import FLOAT
 from superarm.pytree import pytree, static
-from superarm.types import Array, Event, Model, Spec, State, Width
+from superarm.types import Array, Event, Spec, State
 
 
 @pytree
 @dataclass(frozen=True)
-class EnsembleBeliefs:
+class EnsembleBeliefs(Beliefs):
     """What m members believe of contexts (n, d). Their scores are computed when they are asked for."""
 
     ensemble: Ensemble
@@ -71,7 +72,7 @@ class EnsembleBeliefs:
 
 @pytree
 @dataclass(frozen=True)
-class Ensemble:
+class Ensemble(Model):
     """A model m times over.
 
     Args:
@@ -94,6 +95,19 @@ class Ensemble:
     def learn_every(self) -> int | None:
         """As the model."""
         return self.model.learn_every
+
+    @property
+    def inner(self) -> Model:
+        """The model."""
+        return self.model
+
+    def failures(self, state: State) -> Array:
+        """(m,) fits that diverged, of each member."""
+        return self.model.failures(state)
+
+    def as_ensemble(self, state: State) -> tuple[Ensemble, State]:
+        """Itself."""
+        return self, state
 
     def check(self, spec: Spec, width: Width | None) -> None:
         """Let the model check; refuse a likelihood that has no place for perturbed rewards."""
@@ -151,8 +165,8 @@ class Ensemble:
 
     def axes(self, state: State, width: Width | None) -> State:
         """Per part of the state, 0 where members differ, None where they share."""
-        shared = getattr(self.model, "member_axes", None)
-        return jax.tree.map(lambda _: 0, state) if shared is None else shared(width)
+        shared = self.model.member_axes(width)
+        return jax.tree.map(lambda _: 0, state) if shared is None else shared
 
     def _placed(self, leaf: Array) -> Array:
         devices = jax.devices()

@@ -10,7 +10,7 @@ history only, block by block.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import jax
@@ -22,6 +22,7 @@ from superarm.models.links import link_of
 from superarm.models.losses import LOSSES
 from superarm.models.networks import Scorer
 from superarm.pytree import pytree, static
+from superarm.schedules.radius import is_schedule
 from superarm.types import Array
 
 BLOCK = 512  # most rows per block of a full batch
@@ -73,6 +74,12 @@ class Fitting:
     reduction: str = static(default="sum")
     penalized: str = static(default="all")
     block: int | None = static(default=None)
+
+    def scheduled(self, count: Array, logdet: Array) -> Fitting:
+        """Return the fitting with the penalty and the learning rate after `count` observations."""
+        now = {"penalty": self.penalty, "learning_rate": self.learning_rate}
+        changed = {name: rate.at(count, logdet) for name, rate in now.items() if is_schedule(rate)}
+        return replace(self, **changed)
 
     def first_root(self, dim: int) -> tuple[()]:
         """Nothing: a fit leaves nothing for the next but its parameters."""

@@ -8,16 +8,17 @@ from typing import ClassVar
 import jax
 import jax.numpy as jnp
 
+from superarm.contract import Beliefs, Model, Width
 from superarm.models.beta import beta_draws
 from superarm.precision import FLOAT
 from superarm.pytree import pytree
-from superarm.types import Array, Event, Spec, State, Width
+from superarm.types import Array, Event, Spec, State
 from superarm.widths.counts import count_widths
 
 
 @pytree
 @dataclass(frozen=True)
-class ItemGaussian:
+class ItemGaussian(Beliefs):
     """Beliefs about items learned apart: a mean over `counts` observations, width 1 / sqrt(counts)."""
 
     mean: Array
@@ -40,7 +41,7 @@ class ItemGaussian:
 
 @pytree
 @dataclass(frozen=True)
-class ItemBeta:
+class ItemBeta(Beliefs):
     """Beliefs Beta(wins, losses) about each item's probability."""
 
     wins: Array
@@ -80,11 +81,15 @@ class ItemMeansRecord:
 
 @pytree
 @dataclass(frozen=True)
-class ItemMeans:
+class ItemMeans(Model):
     """The mean of each item's observations; 0 before the first."""
 
     learn_every: ClassVar[int | None] = None
-    by_arm: ClassVar[bool] = True
+
+    @property
+    def by_arm(self) -> bool:
+        """Yes: each item is learned apart."""
+        return True
 
     def check(self, spec: Spec, width: Width | None) -> None:
         """Accept any size."""
@@ -123,7 +128,7 @@ class ItemBetasRecord:
 
 @pytree
 @dataclass(frozen=True)
-class ItemBetas:
+class ItemBetas(Model):
     """A Beta posterior per item, from Beta(prior_wins, prior_losses).
 
     Feedback lies in [0, 1]; a fraction w counts as a win with probability w (Agrawal & Goyal, 2012). Feedback
@@ -134,8 +139,16 @@ class ItemBetas:
     prior_losses: Array
 
     learn_every: ClassVar[int | None] = None
-    by_arm: ClassVar[bool] = True
-    feedback_range: ClassVar[tuple[float, float]] = (0.0, 1.0)
+
+    @property
+    def by_arm(self) -> bool:
+        """Yes: each item is learned apart."""
+        return True
+
+    @property
+    def feedback_range(self) -> tuple[float, float]:
+        """[0, 1]."""
+        return 0.0, 1.0
 
     def check(self, spec: Spec, width: Width | None) -> None:
         """Accept any size."""

@@ -16,6 +16,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from superarm.contract import Beliefs, Model, Width
 from superarm.models.coefficients import Coefficients
 from superarm.models.history import History, Memory
 from superarm.models.layers import LayerScores
@@ -24,7 +25,7 @@ from superarm.models.newton import Newton
 from superarm.models.preferences import preference_of
 from superarm.precision import FLOAT
 from superarm.pytree import pytree, static
-from superarm.types import Array, Event, Spec, State, Width
+from superarm.types import Array, Event, Spec, State
 from superarm.widths.pairs import distances
 
 STEEPEST = 0.25  # of the logistic link
@@ -62,7 +63,7 @@ class LayerMemo:
 
 @pytree
 @dataclass(frozen=True)
-class LayeredBeliefs:
+class LayeredBeliefs(Beliefs):
     """What all layers say."""
 
     layers: LayerScores
@@ -80,7 +81,7 @@ class LayeredBeliefs:
 
 @pytree
 @dataclass(frozen=True)
-class Layered:
+class Layered(Model):
     """Utilities x'theta_l in L layers; the preference follows the logistic law.
 
     A fit costs as much as one of a generalized linear model for every layer that has learned since the last.

@@ -15,7 +15,7 @@ import jax.numpy as jnp
 
 from superarm.precision import FLOAT
 from superarm.pytree import pytree
-from superarm.types import Array
+from superarm.types import Array, DuelScores
 
 
 @pytree
@@ -37,7 +37,7 @@ class Stop:
 
 @pytree
 @dataclass(frozen=True)
-class LayerScores:
+class LayerScores(DuelScores):
     """What L layers say of n arms.
 
     Attributes:

@@ -8,14 +8,15 @@ from typing import Any, ClassVar
 import jax
 import jax.numpy as jnp
 
+from superarm.contract import Beliefs, LinearWidth, Model
 from superarm.precision import FLOAT
 from superarm.pytree import pytree
-from superarm.types import Array, Event, LinearWidth, Spec, State
+from superarm.types import Array, Event, Spec, State
 
 
 @pytree
 @dataclass(frozen=True)
-class Gaussian:
+class Gaussian(Beliefs):
     """Beliefs N(F theta, F Sigma F') about the scores of features F (n, d)."""
 
     theta: Array
@@ -39,7 +40,7 @@ class Gaussian:
     @property
     def logdet(self) -> Array:
         """() log det of the prior covariance over the posterior's."""
-        return self.factor.logdet
+        return self.width.logdet(self.factor)
 
     def draws(self, key: Array, scale: Array, num: int, joint: bool) -> Array:
         """(num, n) draws: of the parameters when joint, of each score apart otherwise."""
@@ -49,6 +50,41 @@ class Gaussian:
             return (self.features @ thetas[0])[None] if num == 1 else (self.features @ thetas.T).T
         normals = jax.random.normal(key, (num, self.features.shape[0]), FLOAT)
         return self.mean[None] + (scale * self.norms())[None] * normals
+
+    def in_blocks(self) -> GaussianBlock:
+        """The same for a block of a large catalogue."""
+        return GaussianBlock(self)
+
+
+@dataclass(frozen=True)
+class GaussianBlock(Beliefs):
+    """What a linear model believes of a block, as vectors times the rows turned.
+
+    XLA reads the rows in place for these. For the rows times vectors it would copy them first, and the
+    squares to an array of their own: three times as long.
+    """
+
+    gaussian: Gaussian
+
+    @property
+    def mean(self) -> Array:
+        """(n,) F theta."""
+        return self.gaussian.theta @ self.gaussian.features.T
+
+    @property
+    def logdet(self) -> Array:
+        """() as of all."""
+        return self.gaussian.logdet
+
+    def norms(self) -> Array:
+        """(n,) standard deviations."""
+        return self.gaussian.width.block_norms(self.gaussian.factor, self.gaussian.features)
+
+    def draws(self, key: Array, scale: Array, num: int, joint: bool) -> Array:
+        """(num, n) draws of the parameters."""
+        gaussian = self.gaussian
+        thetas = gaussian.theta[None] + scale * gaussian.width.deviations(gaussian.factor, key, num)
+        return thetas @ gaussian.features.T
 
 
 @pytree
@@ -62,7 +98,7 @@ class LinearRecord:
 
 @pytree
 @dataclass(frozen=True)
-class Linear:
+class Linear(Model):
     """Scores x'theta with theta ~ N(0, prior_scale^2 I) and noise N(0, noise^2).
 
     Observing costs one factorization per block (O(k d^2) with the full width) and nothing is left to learn.
@@ -72,6 +108,8 @@ class Linear:
     noise: Array  # sigma
 
     learn_every: ClassVar[int | None] = None
+    single: ClassVar[bool] = True
+    draws_parameters: ClassVar[bool] = True
 
     def check(self, spec: Spec, width: LinearWidth) -> None:
         """Accept any size."""

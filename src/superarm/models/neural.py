@@ -13,19 +13,20 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from superarm.contract import Model, Width
 from superarm.models.coefficients import Coefficients
 from superarm.models.fitting import Fitted, Fitting
 from superarm.models.history import History, Memory
 from superarm.models.links import link_of
 from superarm.models.networks import Scorer
-from superarm.models.neural_beliefs import Certain, NeuralBeliefs, NeuralMemo, Stamp
+from superarm.models.neural_beliefs import Certain, NeuralBeliefs, NeuralCache, Stamp
 from superarm.models.neural_state import NeuralFit, NeuralRecord
 from superarm.models.newton import Newton
 from superarm.precision import FLOAT
 from superarm.pytree import pytree, static
 from superarm.rows import Rows, count_rows, flat, only, scaled, weighted
 from superarm.schedules.radius import is_schedule
-from superarm.types import Array, Event, Spec, State, Width
+from superarm.types import Array, Event, Spec, State
 
 REBUILD = 64  # rows absorbed at once when the width is rebuilt
 
@@ -41,7 +42,7 @@ class EffectiveDimension:
 
 @pytree
 @dataclass(frozen=True)
-class Neural:
+class Neural(Model):
     """Scores f(x; theta) of a network fitted every `learn_every` decisions.
 
     Args:
@@ -103,7 +104,7 @@ class Neural:
                 raise ValueError("neural model: width must not be None for a ridge that changes, got None")
             return
         width.check(self._like(spec.dim), self._capacity(spec))
-        if is_schedule(self.ridge) and not hasattr(width, "with_ridge"):
+        if is_schedule(self.ridge) and not width.changes_ridge:
             must = "width must be 'gram' or 'diagonal' for a ridge that changes"
             raise ValueError(f"neural model: {must}, got {type(width).__name__}")
 
@@ -135,10 +136,10 @@ class Neural:
     def beliefs(self, state: State, contexts: Array, width: Width | None) -> NeuralBeliefs:
         """Return scores and widths of contexts (n, d)."""
         scores, rows = self._rows(state.fit, contexts)
-        factor, logdet = self._factor(state)[0], self._logdet(state)
+        factor, logdet = self._factor(state)[0], self._logdet(state, width)
         if is_schedule(self.ridge):
-            changing: Any = width  # `check` has seen that it can
-            factor = changing.with_ridge(factor, self.ridge.at(state.record.history.seen, logdet))
+            assured: Any = width  # `check` has seen that there is one, and that it can
+            factor = assured.with_ridge(factor, self.ridge.at(state.record.history.seen, logdet))
         return NeuralBeliefs(
             mean=(self._tangent(state.fit, contexts) if self.linearized else scores).astype(FLOAT),
             whitened=Certain(contexts.shape[0]) if width is None else width.whiten(factor, rows),
@@ -171,7 +172,7 @@ class Neural:
         fit, history = state.fit, state.record.history
         used = self.memory.used(history)
         start = fit.first if self.fitting.restart else fit.params
-        fitting = self._scheduled(state)
+        fitting = self.fitting.scheduled(state.record.history.seen, self._logdet(state, width))
         if self.least_deviation is not None and self.refresh:  # by the fit in force, for all
             weights = self._weights(self._scores(fit.params, history.contexts)).astype(history.counts.dtype)
             history = replace(history, counts=jnp.where(history.filled, weights, 0.0))
@@ -200,6 +201,21 @@ class Neural:
         if self._fits_make_factors and width is not None:
             learned = replace(learned, factor=self._made(state, learned, used, width), covered=used)
         return learned
+
+    @property
+    def by_arm(self) -> bool:
+        """Whether the memory sums up what is observed of an arm."""
+        return self.memory.by_arm
+
+    @property
+    def sums_by_arm(self) -> bool:
+        """The same."""
+        return self.memory.by_arm
+
+    def failures(self, state: State) -> Array:
+        """() fits that diverged."""
+        failed: Array = state.fit.failures
+        return failed
 
     def member_axes(self, width: Width | None) -> State:
         """In an ensemble feedback and parameters differ, and gradients with them; the start is shared."""
@@ -313,19 +329,11 @@ class Neural:
             return self.memory.slots(spec) + self.learn_every * spec.size
         return spec.capacity
 
-    def _logdet(self, state: State) -> Array:
+    def _logdet(self, state: State, width: Width | None) -> Array:
         """() the effective dimension: kept apart, or the width's own log-determinant."""
-        factor = self._factor(state)[0] if self.dimension is None else state.record.spread
-        return getattr(factor, "logdet", jnp.zeros((), FLOAT))
-
-    def _scheduled(self, state: State) -> Fitting | Newton:
-        """The fitting with the penalty and the learning rate of now."""
-        count, logdet = state.record.history.seen, self._logdet(state)
-        named: dict[str, Any] = {
-            name: getattr(self.fitting, name, None) for name in ("penalty", "learning_rate")
-        }
-        now = {name: value.at(count, logdet) for name, value in named.items() if is_schedule(value)}
-        return replace(self.fitting, **now)
+        if self.dimension is not None:
+            return self.dimension.width.logdet(state.record.spread)
+        return jnp.zeros((), FLOAT) if width is None else width.logdet(self._factor(state)[0])
 
     def _factor(self, state: State) -> tuple[Any, Array]:
         """The width's factor in force and its observations: the fit's, until the record takes it over."""
@@ -340,9 +348,9 @@ class Neural:
             return width.whiten(factor, self._weighted_rows(state.fit, event.features, event))
 
         plain = not self.weigh and self.least_deviation is None and not is_schedule(self.ridge)
-        if isinstance(event.memo, NeuralMemo) and plain:
-            current = _same(event.memo.stamp, _stamp(state))
-            whitened = jax.lax.cond(current, lambda: event.memo.whitened, prepare)
+        if isinstance(event.cache, NeuralCache) and plain:
+            current = _same(event.cache.stamp, _stamp(state))
+            whitened = jax.lax.cond(current, lambda: event.cache.whitened, prepare)
         else:
             whitened = prepare()
         return width.absorb(factor, whitened.only(event.observed), jnp.zeros(event.observed.shape, FLOAT))[0]
@@ -354,7 +362,7 @@ class Neural:
         size = min(slots, REBUILD)
         start, covered = self._factor(state)
         if self.refresh:
-            start = width.init(self._like(dim), self._prior_scale, getattr(state.fit.factor, "capacity", 0))
+            start = width.init(self._like(dim), self._prior_scale, width.capacity(state.fit.factor))
             covered = jnp.zeros((), jnp.int64)
 
         def absorb(block: Array, factor: Any) -> Any:

@@ -8,6 +8,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from superarm.contract import Beliefs, Whitened
 from superarm.precision import FLOAT
 from superarm.pytree import pytree, static
 from superarm.types import Array
@@ -16,7 +17,7 @@ from superarm.types import Array
 @pytree
 @dataclass(frozen=True)
 class Stamp:
-    """Which state a memo is of: observations seen, and fits made."""
+    """Which state a cache is of: observations seen, and fits made."""
 
     seen: Array
     version: Array
@@ -24,7 +25,7 @@ class Stamp:
 
 @pytree
 @dataclass(frozen=True)
-class NeuralMemo:
+class NeuralCache:
     """The chosen items' rows as the width prepared them, to spare doing it again when feedback comes.
 
     It is used only when the state is still the one that decided; otherwise the rows are prepared anew.
@@ -36,7 +37,7 @@ class NeuralMemo:
 
 @pytree
 @dataclass(frozen=True)
-class NeuralBeliefs:
+class NeuralBeliefs(Beliefs):
     """Scores f(x; theta) and the width of their gradients."""
 
     mean: Array
@@ -50,8 +51,9 @@ class NeuralBeliefs:
 
     def draws(self, key: Array, scale: Array, num: int, joint: bool) -> Array:
         """(num, n) draws around the scores: of each apart, or with the gradients' covariance when joint."""
-        if joint and hasattr(self.whitened, "values"):  # rows times a root of the covariance
-            root = self.whitened.values.astype(FLOAT)
+        root = self.whitened.root() if joint else None
+        if root is not None:
+            root = root.astype(FLOAT)
             return self.mean[None] + scale * (jax.random.normal(key, (num, root.shape[1]), FLOAT) @ root.T)
         normals = jax.random.normal(key, (num, self.mean.shape[0]), FLOAT)
         if not joint:
@@ -65,14 +67,19 @@ class NeuralBeliefs:
         """(n, n) g(x_i)'Z^-1 g(x_j)."""
         return self.whitened.covariance().astype(FLOAT)
 
-    def memo(self, items: Array, mask: Array) -> NeuralMemo:
+    def whitened_rows(self) -> Whitened:
+        """The rows as the width measured them."""
+        measured: Whitened = self.whitened
+        return measured
+
+    def cache(self, items: Array) -> NeuralCache:
         """What observing items (k,) can use again."""
-        return NeuralMemo(self.whitened.take(jnp.maximum(items, 0)), self.stamp)
+        return NeuralCache(self.whitened.take(jnp.maximum(items, 0)), self.stamp)
 
 
 @pytree
 @dataclass(frozen=True)
-class Certain:
+class Certain(Whitened):
     """Rows of a model without a width."""
 
     count: int = static()
@@ -88,3 +95,7 @@ class Certain:
     def take(self, items: Array) -> Certain:
         """The same of some of the rows."""
         return Certain(items.shape[0])
+
+    def only(self, keep: Array) -> Certain:
+        """The same: rows of 0 are as certain."""
+        return self

@@ -28,6 +28,7 @@ from superarm.models.losses import LOSSES
 from superarm.models.networks import Scorer
 from superarm.precision import FLOAT
 from superarm.pytree import pytree, static
+from superarm.schedules.radius import is_schedule
 from superarm.types import Array
 
 BLOCK = 512  # most rows per block
@@ -62,6 +63,10 @@ class Newton:
     def loss(self) -> str:
         """The loss that belongs to the link."""
         return LINKS[self.link].loss
+
+    def scheduled(self, count: Array, logdet: Array) -> Newton:
+        """Return the fitting with the penalty after `count` observations."""
+        return replace(self, penalty=self.penalty.at(count, logdet)) if is_schedule(self.penalty) else self
 
     def first_root(self, dim: int) -> Array:
         """(d, d) the root of the curvature before there is an observation, up to a number."""

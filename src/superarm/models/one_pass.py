@@ -20,11 +20,12 @@ from typing import ClassVar
 import jax
 import jax.numpy as jnp
 
+from superarm.contract import LinearWidth, Model
 from superarm.models.linear import Gaussian, LinearRecord
 from superarm.models.links import LINKS
 from superarm.precision import FLOAT
 from superarm.pytree import pytree
-from superarm.types import Array, Event, LinearWidth, Spec, State
+from superarm.types import Array, Event, Spec, State
 
 TINY = 1e-300  # in place of a weight that has underflown
 HALVINGS = 64  # a bracket of length 1 shrinks below the spacing of float64
@@ -32,7 +33,7 @@ HALVINGS = 64  # a bracket of length 1 shrinks below the spacing of float64
 
 @pytree
 @dataclass(frozen=True)
-class OnePassLogistic:
+class OnePassLogistic(Model):
     """Scores x'theta of a logistic model, in constant memory: O(k d^2) per event with the full width.
 
     Args:

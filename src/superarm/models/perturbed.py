@@ -18,13 +18,14 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from superarm.contract import Beliefs, Model, Width
 from superarm.models.ensemble import refuse_probit
 from superarm.models.links import link_of
 from superarm.models.neural import Neural
 from superarm.models.neural_state import NeuralFit
 from superarm.precision import FLOAT
 from superarm.pytree import pytree, static
-from superarm.types import Array, Beliefs, Event, Spec, State, Width
+from superarm.types import Array, Event, Spec, State
 
 
 @pytree
@@ -43,7 +44,7 @@ class PerturbedFit:
 
 @pytree
 @dataclass(frozen=True)
-class PerturbedHistory:
+class PerturbedHistory(Model):
     """A neural or generalized linear model whose fits perturb the history.
 
     Args:
@@ -62,6 +63,16 @@ class PerturbedHistory:
     def learn_every(self) -> int | None:
         """As the model."""
         return self.model.learn_every
+
+    @property
+    def inner(self) -> Model:
+        """The model."""
+        return self.model
+
+    def failures(self, state: State) -> Array:
+        """() fits that diverged, with the perturbations or without."""
+        failed: Array = state.fit.failures
+        return failed
 
     def check(self, spec: Spec, width: Width | None) -> None:
         """Let the model check; refuse losses and weights that leave no place for perturbations."""

@@ -12,9 +12,10 @@ from typing import Any, ClassVar
 import jax
 import jax.numpy as jnp
 
+from superarm.contract import Beliefs, Model, Whitened, Width
 from superarm.models.design import g_optimal_weights, rounded_counts
 from superarm.pytree import pytree, static
-from superarm.types import Array, Event, Model, Spec, State, Width
+from superarm.types import Array, Event, Spec, State
 
 
 @pytree
@@ -38,7 +39,7 @@ class PlannedMemo:
 
 @pytree
 @dataclass(frozen=True)
-class PlannedBeliefs:
+class PlannedBeliefs(Beliefs):
     """The model's beliefs, with the plan."""
 
     beliefs: Any
@@ -61,8 +62,21 @@ class PlannedBeliefs:
 
     def memo(self, items: Array, mask: Array) -> PlannedMemo:
         """What observing items (k,), chosen among the arms of the mask, keeps."""
-        inner = self.beliefs.memo(items, mask) if hasattr(self.beliefs, "memo") else ()
-        return PlannedMemo(inner, self.plan())
+        return PlannedMemo(self.beliefs.memo(items, mask), self.plan())
+
+    def cache(self, items: Array) -> Any:
+        """As the model's."""
+        return self.beliefs.cache(items)
+
+    def whitened_rows(self) -> Whitened | None:
+        """As the model's."""
+        found: Whitened | None = self.beliefs.whitened_rows()
+        return found
+
+    def covariance(self) -> Array:
+        """As the model's."""
+        found: Array = self.beliefs.covariance()
+        return found
 
     @property
     def ensemble(self) -> Any:
@@ -99,13 +113,33 @@ class PlannedBeliefs:
 
 @pytree
 @dataclass(frozen=True)
-class Planned:
+class Planned(Model):
     """Another model, with a plan of `rounds` decisions for the explorer `WarmUp`."""
 
     model: Model
     rounds: int = static()
 
-    by_arm: ClassVar[bool] = True
+    batches: ClassVar[bool] = (
+        False  # a plan is made under a condition, which a batch would meet in every round
+    )
+
+    @property
+    def by_arm(self) -> bool:
+        """Yes: a plan is one of arms."""
+        return True
+
+    @property
+    def inner(self) -> Model:
+        """The model."""
+        return self.model
+
+    def failures(self, state: State) -> Array:
+        """() fits that diverged."""
+        return self.model.failures(_inner(state))
+
+    def as_ensemble(self, state: State) -> tuple[Any, State] | None:
+        """That of the model: its plan has no part in a fit."""
+        return self.model.as_ensemble(_inner(state))
 
     @property
     def learn_every(self) -> int | None:
@@ -125,7 +159,7 @@ class Planned:
     def beliefs(self, state: State, contexts: Array, width: Width | None) -> PlannedBeliefs:
         """Return what the model believes."""
         record = state.record
-        beliefs = self.model.beliefs(State(record.record, state.fit), contexts, width)
+        beliefs = self.model.beliefs(_inner(state), contexts, width)
         return PlannedBeliefs(beliefs, contexts, record.counts, record.known, self.rounds)
 
     def observe(self, state: State, key: Array, event: Event, width: Width | None) -> PlannedRecord:
@@ -135,9 +169,14 @@ class Planned:
         if isinstance(memo, PlannedMemo):
             counts, known = jnp.where(known, counts, memo.counts), jnp.ones((), bool)
             event = replace(event, memo=memo.memo)
-        inner = self.model.observe(State(record.record, state.fit), key, event, width)
+        inner = self.model.observe(_inner(state), key, event, width)
         return PlannedRecord(inner, counts, known)
 
     def learn(self, state: State, key: Array, width: Width | None) -> Any:
         """Return the model's fit."""
-        return self.model.learn(State(state.record.record, state.fit), key, width)
+        return self.model.learn(_inner(state), key, width)
+
+
+def _inner(state: State) -> State:
+    """The model's state."""
+    return State(state.record.record, state.fit)

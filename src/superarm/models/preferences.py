@@ -17,12 +17,13 @@ import jax
 import jax.numpy as jnp
 
 from superarm import checks
+from superarm.contract import Beliefs, Model, Width
 from superarm.models.coefficients import Coefficients
 from superarm.models.ensemble import Ensemble
 from superarm.models.links import LINKS, PREFERENCE_LINKS
 from superarm.models.paired import Paired
 from superarm.pytree import pytree
-from superarm.types import Array, Beliefs, Event, Model, Spec, State, Width
+from superarm.types import Array, Event, Spec, State
 
 
 def preference_of(event: Event) -> tuple[Array, Array]:
@@ -49,7 +50,7 @@ def preferences(where: str, model: Any) -> Preferences:
     'Paired'
     """
     inner: Any = model.model if isinstance(model, Ensemble) else model
-    checks.has(where, "model", inner, ("check", "beliefs", "observe", "learn"))
+    checks.part(where, "model", inner, Model)
     _require_utilities(where, inner)
     if not isinstance(getattr(inner, "network", Coefficients()), Coefficients | Paired):
         inner = replace(inner, network=Paired(inner.network))
@@ -66,7 +67,7 @@ def _require_utilities(where: str, model: Any) -> None:
 
 @pytree
 @dataclass(frozen=True)
-class Preferences:
+class Preferences(Model):
     """A model of utilities, fitted to preferences. `preferences` makes it of any that can be.
 
     Args:
@@ -85,6 +86,15 @@ class Preferences:
     def learn_every(self) -> int | None:
         """As the model."""
         return self.model.learn_every
+
+    @property
+    def inner(self) -> Model:
+        """The model of utilities."""
+        return self.model
+
+    def failures(self, state: State) -> Array:
+        """() fits that diverged; (m,) of an ensemble's members."""
+        return self.model.failures(state)
 
     def check(self, spec: Spec, width: Width | None) -> None:
         """Refuse what cannot learn from preferences, and let the model check the rest."""

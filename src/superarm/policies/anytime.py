@@ -17,8 +17,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from superarm import checks
+from superarm.contract import Chooser
 from superarm.policy import Epoch, Policy
-from superarm.types import Chooser, Spec
+from superarm.types import Spec
 
 GROWTH = (3.0 + math.sqrt(5.0)) / 2.0  # b = 2.618..., which makes the loss of `loss_constant` least
 

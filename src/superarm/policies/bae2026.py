@@ -32,10 +32,10 @@ from typing import Any
 import numpy as np
 
 from superarm import checks
+from superarm.contract import Oracle
 from superarm.policies.bae2026_recipe import LINEAR, NETWORK, Recipe, V, W
 from superarm.policy import Policy
 from superarm.schedules.bernstein_tails import VARIANCE
-from superarm.types import Oracle
 
 __all__ = [
     "ada_ofu_ecolog",

@@ -9,6 +9,7 @@ import numpy as np
 
 from superarm import checks
 from superarm.choosers import Duel
+from superarm.contract import Chooser, Explorer, Oracle
 from superarm.explorers import UCB, PairThompson, PairUCB, Responses, Thompson
 from superarm.models import Coefficients, EffectiveDimension, Paired, Preferences, perceptron
 from superarm.models.factory import neural
@@ -17,7 +18,6 @@ from superarm.policy import Policy
 from superarm.precision import leaf
 from superarm.schedules import EffectiveRadius
 from superarm.schedules.bernstein_tails import VARIANCE
-from superarm.types import Chooser, Explorer, Oracle
 from superarm.widths import Diagonal, Full
 
 NETWORK, LINEAR = "network", "linear"

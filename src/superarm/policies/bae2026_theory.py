@@ -19,6 +19,7 @@ import jax
 import numpy as np
 
 from superarm import checks
+from superarm.contract import Explorer, Oracle
 from superarm.explorers import UCB, Responses, Thompson
 from superarm.models import EffectiveDimension, perceptron
 from superarm.models.factory import neural
@@ -27,7 +28,6 @@ from superarm.policy import Policy
 from superarm.precision import leaf
 from superarm.schedules import BernsteinRadius, BernsteinRate, BernsteinRidge, bernstein
 from superarm.schedules.bernstein_tails import VARIANCE
-from superarm.types import Explorer, Oracle
 from superarm.widths import Full, Gram
 
 __all__ = [

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from superarm import checks
+from superarm.contract import Oracle
 from superarm.explorers import EpsilonGreedy, Uniform
 from superarm.models import ItemMeans
 from superarm.policies.parts import chosen_by, linear_model, width_of
 from superarm.policy import Policy
-from superarm.types import Oracle
 
 __all__ = ["epsilon_greedy", "uniform"]
 

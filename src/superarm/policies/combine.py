@@ -14,6 +14,7 @@ from typing import Any
 from superarm import checks
 from superarm.choosers import Best, Duel, Subset
 from superarm.choosers.duel import STRATEGIES
+from superarm.contract import Chooser, Explorer, Model, Oracle, Width
 from superarm.explorers import (
     UCB,
     EnsembleSampling,
@@ -34,7 +35,6 @@ from superarm.models.preferences import preferences
 from superarm.policies.parts import LINEAR_WIDTHS, NEURAL_WIDTHS, linear_model, radius_of
 from superarm.policy import Policy
 from superarm.schedules import Constant, Radius
-from superarm.types import Chooser, Explorer, Width
 
 WHERE = "combine"
 LINKS = ("identity", "logistic", "poisson", "probit", "exponential")
@@ -119,7 +119,7 @@ def combine(
     part = _explored(part, kind, link, duel, exploring)
     part = preferences(WHERE, part) if duel else part
     if not named:
-        scorer: Any = checks.has(WHERE, "explorer", explorer, ("scores",))
+        scorer: Any = checks.part(WHERE, "explorer", explorer, Explorer)
     else:
         scorer = (_pairs if duel else _scores)(kind, exploring)
     if isinstance(chosen, Subset) and link != "identity" and named and kind != "uniform":
@@ -135,13 +135,13 @@ def _chooser(chooser: Any) -> Chooser:
     if hasattr(chooser, "choose"):
         own: Chooser = chooser
         return own
-    return Subset(checks.has(WHERE, "chooser", chooser, ("native", "size", "factor", "check", "solve")))
+    return Subset(checks.part(WHERE, "chooser", chooser, Oracle))
 
 
 def _model(model: Any, kind: str, duel: bool, settings: dict[str, Any]) -> tuple[Any, str]:
     """The model, and the link from its scores to rewards."""
     if not isinstance(model, str):
-        checks.has(WHERE, "model", model, ("beliefs", "observe", "learn"))
+        checks.part(WHERE, "model", model, Model)
         if settings:
             raise TypeError(f"{WHERE}: settings must be the model's own, got {', '.join(settings)} beside it")
         fitting = getattr(model, "fitting", None)
@@ -188,7 +188,7 @@ def _with_width(part: Any, kind: str, width: Any) -> tuple[Any, Any]:
             )
         return part, None
     if width is not None and not isinstance(width, str):
-        return part, checks.has(WHERE, "width", width, ("init", "check", "whiten", "absorb"))
+        return part, checks.part(WHERE, "width", width, Width)
     deep = network and not isinstance(part.network, Coefficients)
     known: dict[str, Any] = NEURAL_WIDTHS if deep else LINEAR_WIDTHS
     name = checks.one_of(WHERE, "width", width or ("auto" if deep else "full"), tuple(known))

@@ -7,6 +7,7 @@ from typing import Any
 from superarm import checks
 from superarm.choosers import Duel
 from superarm.choosers.duel import STRATEGIES
+from superarm.contract import Explorer
 from superarm.explorers import PairColstim, PairEnsemble, PairThompson, PairUCB, PairUniform
 from superarm.models import Ensemble, ItemMeans, Preferences, glm
 from superarm.models.links import PREFERENCE_LINKS
@@ -15,7 +16,6 @@ from superarm.policies.oh2026 import RULES
 from superarm.policies.parts import radius_of, refuse_beside_model
 from superarm.policy import Policy
 from superarm.schedules import Radius
-from superarm.types import Explorer
 from superarm.widths import Full
 
 __all__ = ["colstim", "ensemble_duel", "glm_duel", "max_inp", "max_pair_ucb", "uniform_duel"]

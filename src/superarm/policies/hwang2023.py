@@ -6,13 +6,13 @@ Hwang, Chai & Oh (2023), Combinatorial Neural Bandits, ICML.
 from __future__ import annotations
 
 from superarm import checks
+from superarm.contract import Oracle, Width
 from superarm.explorers import UCB, Thompson
 from superarm.models import Neural, perceptron
 from superarm.models.factory import neural
 from superarm.policies.parts import chosen_by, radius_of, with_width
 from superarm.policy import Policy
 from superarm.schedules import Radius
-from superarm.types import Oracle, Width
 
 __all__ = ["cn_ts", "cn_ucb"]
 

@@ -9,12 +9,12 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from superarm.contract import Oracle, Width
 from superarm.models import Neural, perceptron
 from superarm.models.factory import neural
 from superarm.policies.anytime import Anytime, doubling
 from superarm.policies.hwang2023 import cn_ts, cn_ucb
 from superarm.schedules import Radius
-from superarm.types import Oracle, Width
 
 __all__ = ["cn_ts_doubling", "cn_ucb_doubling"]
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from superarm import checks
+from superarm.contract import Explorer, Oracle
 from superarm.explorers import UCB, Responses, Thompson
 from superarm.models import OnePassLogistic, glm
 from superarm.policies.parts import chosen_by, radius_of, width_of
 from superarm.policy import Policy
 from superarm.schedules import Radius
 from superarm.schedules.radius import LogGrowth
-from superarm.types import Explorer, Oracle
 from superarm.widths import Full
 
 __all__ = ["ecolog", "glm_ucb", "logistic_ts", "logistic_ucb_1_original"]

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from superarm import checks
 from superarm.choosers import Best
+from superarm.contract import Width
 from superarm.explorers import UCB, Thompson
 from superarm.models import Neural, perceptron
 from superarm.models.factory import neural
 from superarm.policies.parts import radius_of, with_width
 from superarm.policy import Policy
 from superarm.schedules import Radius
-from superarm.types import Width
 
 __all__ = ["neural_ts", "neural_ucb"]
 

@@ -12,6 +12,7 @@ from typing import Any
 from superarm import checks
 from superarm.choosers import Duel
 from superarm.choosers.duel import STRATEGIES
+from superarm.contract import Explorer
 from superarm.explorers import PairThompson, PairUCB
 from superarm.models import Coefficients, Neural, full_gradient_model, shallow_model
 from superarm.models.factory import neural
@@ -20,7 +21,6 @@ from superarm.models.preferences import preferences
 from superarm.policies.parts import radius_of, refuse_beside_model
 from superarm.policy import Policy
 from superarm.schedules import Radius
-from superarm.types import Explorer
 from superarm.widths import Diagonal, Full
 from superarm.widths.gram import Gram
 

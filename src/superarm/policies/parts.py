@@ -7,10 +7,10 @@ from typing import Any
 
 from superarm import checks
 from superarm.choosers import Best, Subset
+from superarm.contract import Chooser, LinearWidth, Model, Oracle, Width
 from superarm.models import Linear, Neural
 from superarm.schedules import Constant, Radius
 from superarm.schedules.radius import is_schedule
-from superarm.types import Chooser, LinearWidth, Oracle, Width
 from superarm.widths import Auto, Diagonal, Dual, Full, Sketched
 
 LINEAR_WIDTHS: dict[str, LinearWidth] = {"full": Full(), "diagonal": Diagonal(), "sketched": Sketched()}
@@ -39,9 +39,9 @@ def width_of(where: str, width: str) -> LinearWidth:
 
 def with_width(where: str, model: Neural, width: str | Width) -> tuple[Neural, Width]:
     """Return the model and the width of that name; a width of the user's is taken as it is."""
-    checks.has(where, "model", model, ("beliefs", "observe", "learn"))  # not a network, which it is made of
+    checks.part(where, "model", model, Model)  # not a network, which it is made of
     if not isinstance(width, str):
-        return model, checks.has(where, "width", width, ("init", "check", "whiten", "absorb"))
+        return model, checks.part(where, "width", width, Width)
     chosen = NEURAL_WIDTHS[checks.one_of(where, "width", width, tuple(NEURAL_WIDTHS))]
     return (replace(model, rows="last-layer") if width == "last-layer" else model), chosen
 
@@ -58,7 +58,7 @@ def chosen_by(where: str, oracle: Oracle | None) -> Chooser:
     """Return the subset chooser of an oracle, or the best arm when there is none."""
     if oracle is None:
         return Best()
-    return Subset(checks.has(where, "oracle", oracle, ("native", "size", "factor", "check", "solve")))
+    return Subset(checks.part(where, "oracle", oracle, Oracle))
 
 
 def refuse_beside_model(where: str, settings: dict[str, Any]) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from superarm import checks
+from superarm.contract import Explorer, Model, Oracle
 from superarm.explorers import EnsembleSampling, Greedy, Responses, Thompson
 from superarm.models import Ensemble, Linear, Neural, PerturbedHistory, glm, perceptron
 from superarm.models.factory import neural
@@ -15,7 +16,6 @@ from superarm.models.links import link_of
 from superarm.policies.parts import chosen_by, width_of
 from superarm.policies.warm_ups import warm_up
 from superarm.policy import Policy
-from superarm.types import Explorer, Model, Oracle
 from superarm.widths import Full
 
 __all__ = ["evill", "glm_es", "glm_fpl", "glm_tsl", "lin_es", "lin_phe", "neural_es", "neural_phe"]
@@ -341,9 +341,7 @@ def _ensemble(where: str, model: Model, perturbation: float, size: int) -> Ensem
 
 
 def _network_model(where: str, model: Neural | None) -> Neural:
-    return (
-        ensemble_figure_model() if model is None else checks.has(where, "model", model, ("beliefs", "learn"))
-    )
+    return ensemble_figure_model() if model is None else checks.part(where, "model", model, Model)
 
 
 def _rewarded(explorer: Explorer, oracle: Oracle | None, model: Neural) -> Explorer:

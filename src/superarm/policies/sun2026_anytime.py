@@ -11,11 +11,11 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from superarm.contract import Oracle
 from superarm.explorers.warm_up import cut
 from superarm.models import Neural
 from superarm.policies.anytime import GROWTH, Anytime, restarts
 from superarm.policies.sun2026 import glm_es, lin_es, neural_es
-from superarm.types import Oracle
 
 __all__ = ["glm_es_anytime", "lin_es_anytime", "neural_es_anytime"]
 

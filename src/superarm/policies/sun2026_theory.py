@@ -10,11 +10,11 @@ import math
 from typing import Any
 
 from superarm import checks
+from superarm.contract import Oracle
 from superarm.models import perceptron
 from superarm.models.factory import neural
 from superarm.policies.sun2026 import glm_es, neural_es
 from superarm.policy import Policy
-from superarm.types import Oracle
 
 __all__ = ["glm_es_theory", "neural_es_theory"]
 

@@ -6,12 +6,12 @@ Wen, Kveton & Ashkan (2015), Efficient Learning in Large-Scale Combinatorial Sem
 from __future__ import annotations
 
 from superarm import checks
+from superarm.contract import Oracle
 from superarm.explorers import UCB, Thompson
 from superarm.models import ItemBetas, ItemMeans
 from superarm.policies.parts import chosen_by, linear_model, radius_of, width_of
 from superarm.policy import Policy
 from superarm.schedules import Logarithmic, Radius
-from superarm.types import Oracle
 
 __all__ = ["comb_lin_ts", "comb_lin_ucb", "comb_ts", "comb_ucb1"]
 

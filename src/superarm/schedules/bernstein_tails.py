@@ -22,6 +22,7 @@ import jax.numpy as jnp
 from superarm import checks
 from superarm.precision import FLOAT, double
 from superarm.pytree import pytree, static
+from superarm.schedules.radius import Radius
 from superarm.types import Array
 
 VARIANCE = 0.25  # R: the most that a Bernoulli variable varies
@@ -114,7 +115,7 @@ def bernstein(*, norm_bound: float, delta: float, depth: int = 2, c1: float = 1.
 
 @pytree
 @dataclass(frozen=True)
-class BernsteinRidge:
+class BernsteinRidge(Radius):
     """lambda_t as a schedule, `scale` times: kappa in V_t, 1 in W_t, m in the loss."""
 
     constants: Bernstein
@@ -127,7 +128,7 @@ class BernsteinRidge:
 
 @pytree
 @dataclass(frozen=True)
-class BernsteinRate:
+class BernsteinRate(Radius):
     """The step eta m = C_5 / (t L + lambda_t) of Condition 4.4 as a schedule, with t in place of T."""
 
     constants: Bernstein
@@ -141,7 +142,7 @@ class BernsteinRate:
 
 @pytree
 @dataclass(frozen=True)
-class BernsteinRadius:
+class BernsteinRadius(Radius):
     """nu_t as a schedule, `scale` times."""
 
     constants: Bernstein
@@ -156,7 +157,7 @@ class BernsteinRadius:
 
 @pytree
 @dataclass(frozen=True)
-class EffectiveRadius:
+class EffectiveRadius(Radius):
     """The radius of bae2026's experiments: scale nu (growth sqrt(d_t) + sqrt(lambda) S).
 
     d_t is the effective dimension, which the model keeps. The paper prints no formula, only the orders in

@@ -20,12 +20,13 @@ import numpy as np
 from superarm import checks
 from superarm.precision import FLOAT, double
 from superarm.pytree import pytree, static
+from superarm.schedules.radius import Radius
 from superarm.types import Array
 
 
 @pytree
 @dataclass(frozen=True)
-class Lemma1:
+class Lemma1(Radius):
     """gamma and e of Lemma 1; build it with `lemma1_radius`, which says what the fields are."""
 
     norm_bound: Array

@@ -3,35 +3,41 @@
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import jax.numpy as jnp
 
 from superarm import checks
-from superarm.precision import FLOAT
+from superarm.precision import FLOAT, ZERO
 from superarm.pytree import pytree
 from superarm.types import Array
 
 
-class Radius(Protocol):
+class Radius(ABC):
     """A schedule over decisions."""
 
+    @abstractmethod
     def at(self, count: Array, logdet: Array) -> Array:
         """() the radius of the next decision, when `count` were made before it.
 
         `logdet` is log(det Z / det Z_0) of the information matrix Z so far.
         """
 
+    def offset_at(self, count: Array, logdet: Array) -> Any:
+        """() what is added to every score."""
+        return ZERO
+
 
 def is_schedule(value: Any) -> bool:
-    """Whether a value changes over decisions. (JAX arrays have an `at` too, which is not a function.)"""
-    return callable(getattr(value, "at", None))
+    """Whether a value changes over decisions."""
+    return isinstance(value, Radius)
 
 
 @pytree
 @dataclass(frozen=True)
-class Constant:
+class Constant(Radius):
     """The same radius in every round."""
 
     value: Array
@@ -43,7 +49,7 @@ class Constant:
 
 @pytree
 @dataclass(frozen=True)
-class Logarithmic:
+class Logarithmic(Radius):
     """sqrt(scale ln t) in round t = count + 1: UCB1's radius, with scale 1.5 in Kveton et al. (2015).
 
     They take ln(t - 1) in round t, which differs by 1 / t.
@@ -58,7 +64,7 @@ class Logarithmic:
 
 @pytree
 @dataclass(frozen=True)
-class LogGrowth:
+class LogGrowth(Radius):
     """scale log(2 + t): the regularization of Logistic-UCB-1 as its authors run it."""
 
     scale: Array

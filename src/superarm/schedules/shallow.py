@@ -13,12 +13,13 @@ import jax.numpy as jnp
 from superarm import checks
 from superarm.precision import FLOAT, double
 from superarm.pytree import pytree
+from superarm.schedules.radius import Radius
 from superarm.types import Array
 
 
 @pytree
 @dataclass(frozen=True)
-class ShallowRadius:
+class ShallowRadius(Radius):
     """a_t of Theorem 1; build it with `shallow_radius`, which says what the fields are."""
 
     dim: Array

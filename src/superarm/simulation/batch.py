@@ -31,18 +31,20 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from superarm.contract import Environment
 from superarm.jobs.processes import OnRounds
-from superarm.models import Planned
 from superarm.policy import Policy
 from superarm.precision import FLOAT, double
 from superarm.pytree import pytree, static
 from superarm.simulation.round import Keys, SimulationError, keys_of, play_round, round_keys
 from superarm.simulation.run import CHUNK, _init_world, _until_learn, run_seed
-from superarm.types import Array, Environment, Spec, State
+from superarm.types import Array, Spec, State
 
-MOST = 25  # policies per batch: more gain little, and leave other cores without work
-STATES = 4_000_000  # bytes of a batch's states: beyond it they fall out of the cache, and batches lose
-LEAST = 4  # a smaller batch gains nothing
+MAX_BATCH = 25  # policies per batch: more gain little, and leave other cores without work
+MAX_STATE_BYTES = (
+    4_000_000  # bytes of a batch's states: beyond it they fall out of the cache, and batches lose
+)
+MIN_BATCH = 4  # a smaller batch gains nothing
 
 
 @dataclass(frozen=True)
@@ -96,11 +98,9 @@ def run_batch(batch: Batch, on_rounds: OnRounds) -> list[Total]:
 def can_join(policy: Policy, environment: Environment) -> bool:
     """Whether such policies can run together: all is compiled, and one policy lasts from first to last.
 
-    A plan is made under a condition, which a batch would meet in every round.
+    Some models cannot: a plan is made under a condition, which a batch would meet in every round.
     """
-    if not isinstance(policy, Policy) or isinstance(policy.model, Planned):
-        return False
-    return policy.native and environment.native
+    return isinstance(policy, Policy) and policy.traits.batches and environment.native
 
 
 @double
@@ -108,8 +108,8 @@ def room(policy: Policy, environment: Environment, rounds: int) -> int:
     """How many such policies are best run together; 1 to run them one after another."""
     state = jax.eval_shape(partial(policy.init, spec=_spec(policy, environment, rounds)), jax.random.key(0))
     size = sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(state))
-    fitting = min(MOST, STATES // max(size, 1))
-    return fitting if fitting >= LEAST else 1
+    fitting = min(MAX_BATCH, MAX_STATE_BYTES // max(size, 1))
+    return fitting if fitting >= MIN_BATCH else 1
 
 
 def differing(policies: Sequence[Policy]) -> tuple[int | None, ...]:
@@ -197,7 +197,7 @@ def _together(batch: Batch, on_rounds: OnRounds) -> list[Total]:
         if every not in (None, 1) and start % every == 0:  # fits of every round are in the chunk
             state = replace(state, fit=_learn(members, state, keys.learn, np.int64(start)))
         on_rounds(length * batch.count)
-    failures = np.asarray(getattr(state.fit, "failures", np.zeros(members.count, int)))
+    failures = np.asarray(members.each(lambda policy, state: policy.model.failures(state), 0)(state))
     refused = failures.reshape(members.count, -1).sum(axis=1)  # of all members, in an ensemble
     columns = (np.asarray(column).tolist() for column in (sums.regret, sums.reward, refused, sums.sound))
     return [Total.of(*row) for row in zip(*columns, strict=True)]

@@ -17,8 +17,6 @@ import numpy as np
 from superarm import checks
 from superarm.jobs import engines
 from superarm.jobs.processes import OnRounds
-from superarm.models.ensemble import Ensemble
-from superarm.models.planned import Planned
 from superarm.policy import Policy
 from superarm.precision import double
 from superarm.types import Array, State
@@ -67,13 +65,10 @@ def learn_members(
     (6, 3)
     """
     where = "learn_members"
-    model = getattr(policy, "model", None)
-    if isinstance(model, Planned):  # its plan has no part in a fit
-        policy = replace(policy, model=model.model)
-        model, state = model.model, State(state.record.record, state.fit)
-    if not isinstance(model, Ensemble):
-        got = getattr(policy, "name", type(policy).__name__)
-        raise TypeError(f"{where}: policy must have an ensemble for its model, got {got}")
+    found = policy.model.as_ensemble(state) if isinstance(policy, Policy) else None
+    if found is None:
+        raise TypeError(f"{where}: policy must have an ensemble for its model, got {policy.name}")
+    model, state = found
     checks.between(where, "parts", checks.count(where, "parts", parts), 1, model.size)
     groups = np.array_split(np.arange(model.size), parts)
     keys = np.asarray(jax.random.key_data(jax.random.split(key, model.size)))

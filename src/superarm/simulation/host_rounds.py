@@ -15,9 +15,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from superarm.policy import Policy, decide
-from superarm.simulation.round import SimulationError, Trace, round_keys, settle, turned
-from superarm.types import Array, Choice, Decision, Environment, Offer, Outcome, State
+from superarm.contract import Environment
+from superarm.policy import Policy, select_on_host
+from superarm.simulation.round import SimulationError, Trace, round_keys, settle
+from superarm.types import Array, Decision, Offer, Outcome, State
 
 if TYPE_CHECKING:
     from superarm.simulation.run import Run
@@ -30,17 +31,14 @@ def stepped_chunks(run: Run, state: State) -> tuple[Steps, float]:
     policy, environment, world, keys = run.policy, run.environment, run.world, run.keys
     native = environment.native
     # Compiled where they can be: run piece by piece, a loop would be compiled anew in every round.
-    choose = _choose_jitted if policy.native else _choose
+    choose = _select if policy.native else select_on_host
     respond = _respond_jitted if native else _respond
 
     def one_round(state: State, count: int) -> tuple[State, Trace]:
         key_offer, key_respond, key_select, key_observe = round_keys(keys, jnp.int64(count))
-        now = turned(environment, world, count)
+        now = environment.at_round(world, count)
         offer = _offer(environment, now, key_offer) if native else environment.offer(now, key_offer)
-        key_explore, key_choose = jax.random.split(key_select)
-        scores = _scores(policy, state, key_explore, offer.contexts, jnp.int64(count - run.origin))
-        choice = choose(policy, key_choose, scores, offer.mask)
-        decision = _decide(offer.contexts, scores, offer.mask, choice)
+        decision = choose(policy, state, key_select, offer, jnp.int64(count - run.origin))
         outcome = respond(environment, now, key_respond, offer, decision)
         return _settle_jitted(policy, state, key_observe, decision, _as_arrays(outcome), run.keep_events)
 
@@ -62,18 +60,18 @@ def timed_chunks(run: Run, state: State) -> tuple[Steps, float]:
 
     def one_round(state: State, count: int, warm: bool) -> tuple[State, Trace]:
         key_offer, key_respond, key_select, key_observe = round_keys(keys, jnp.int64(count))
-        now = turned(environment, world, count)
+        now = environment.at_round(world, count)
         offer = jax.block_until_ready(_offer(environment, now, key_offer))
         begun = time.perf_counter()
         decision = _select(policy, state, key_select, offer, jnp.int64(count - run.origin))
         jax.block_until_ready(decision)
         chosen = time.perf_counter()
         outcome = jax.block_until_ready(_respond_jitted(environment, now, key_respond, offer, decision))
-        told = time.perf_counter()
+        answered = time.perf_counter()
         state, trace = _settle_jitted(policy, state, key_observe, decision, outcome, run.keep_events)
         state = jax.block_until_ready(run.learned(state, count + 1))
         if not warm:
-            run.clock.append((chosen - begun, time.perf_counter() - told))
+            run.clock.append((chosen - begun, time.perf_counter() - answered))
         return state, trace
 
     begun = time.perf_counter()
@@ -93,11 +91,10 @@ def timed_chunks(run: Run, state: State) -> tuple[Steps, float]:
 
 @jax.jit
 def _select(policy: Policy, state: State, key: Array, offer: Offer, count: Array) -> Decision:
-    return policy.select(state, key, offer.contexts, count, offer.mask)
+    return policy.select(state, key, offer, count)
 
 
 _settle_jitted = partial(jax.jit, static_argnames=("keep_events",))(settle)
-_decide = jax.jit(decide)
 
 
 @jax.jit
@@ -105,21 +102,11 @@ def _offer(environment: Environment, world: Any, key: Array) -> Offer:
     return environment.offer(world, key)
 
 
-def _choose(policy: Policy, key: Array, scores: Array, mask: Array) -> Choice:
-    return policy.chooser.choose(key, scores, mask)
-
-
 def _respond(environment: Environment, world: Any, key: Array, offer: Offer, decision: Decision) -> Outcome:
     return environment.respond(world, key, offer, decision)
 
 
-_choose_jitted = jax.jit(_choose)
 _respond_jitted = jax.jit(_respond)
-
-
-@jax.jit
-def _scores(policy: Policy, state: State, key: Array, contexts: Array, count: Array) -> Array:
-    return policy.scores(state, key, contexts, count)
 
 
 _NUMBERS = ("feedback", "reward", "value", "best", "best_reward")

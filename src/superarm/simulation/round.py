@@ -9,10 +9,10 @@ import jax
 import jax.numpy as jnp
 
 from superarm import checks
-from superarm.choosers.duel import is_duel
+from superarm.contract import Environment
 from superarm.policy import Policy
 from superarm.pytree import pytree
-from superarm.types import Array, Decision, Environment, Event, Outcome, State
+from superarm.types import Array, Decision, Event, Outcome, State
 
 
 class SimulationError(RuntimeError):
@@ -50,8 +50,8 @@ def check_meeting(where: str, name: str, policy: Policy, environment: Environmen
     """Refuse a policy that cannot be run in an environment, in one sentence."""
     checks.has(where, name, policy, ("epochs", "check"))
     policy.check(replace(environment.spec, capacity=rounds * policy.chooser.size))
-    if is_duel(policy.chooser) != is_duel(environment):
-        kind = "two arms to compare" if is_duel(environment) else "one arm or a set, not a duel"
+    if policy.chooser.compares != environment.compares:
+        kind = "two arms to compare" if environment.compares else "one arm or a set, not a duel"
         met = type(environment).__name__
         raise ValueError(f"{where}: {name} must choose {kind} in {met}, got {policy.chooser!r}")
 
@@ -77,17 +77,12 @@ def play_round(
     With a `width` it chooses by that, in place of its own.
     """
     key_offer, key_respond, key_select, key_observe = keys
-    world = turned(environment, world, count)
+    world = environment.at_round(world, count)
     offer = environment.offer(world, key_offer)
     selecting = policy if width is None else replace(policy, width=width)
-    decision = selecting.select(state, key_select, offer.contexts, count - origin, offer.mask)
+    decision = selecting.select(state, key_select, offer, count - origin)
     outcome = environment.respond(world, key_respond, offer, decision)
     return settle(policy, state, key_observe, decision, outcome, keep_events)
-
-
-def turned(environment: Environment, world: Any, count: Any) -> Any:
-    """Return the world of round `count`: what it is made of then, or the same in all rounds."""
-    return environment.turn(world, count) if hasattr(environment, "turn") else world
 
 
 def round_keys(keys: Keys, count: Array) -> tuple[Array, Array, Array, Array]:
@@ -109,6 +104,7 @@ def settle(
         observed=outcome.observed,
         memo=decision.memo,
         variance=outcome.variance,
+        cache=decision.cache,
     )
     trace = Trace(
         regret=outcome.best - outcome.value,
@@ -118,6 +114,6 @@ def settle(
         best=outcome.best,
         healthy=decision.healthy,
         items=decision.items,
-        event=replace(event, memo=()) if keep_events else (),
+        event=replace(event, memo=(), cache=()) if keep_events else (),
     )
     return policy.observe(state, key, event), trace

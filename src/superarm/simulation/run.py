@@ -10,7 +10,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
-from functools import partial
+from functools import partial, singledispatch
 from typing import TYPE_CHECKING, Any
 
 import jax
@@ -18,19 +18,21 @@ import jax.numpy as jnp
 import numpy as np
 
 from superarm.compiler import compiled
+from superarm.contract import Environment
 from superarm.jobs.processes import OnRounds
 from superarm.policy import Policy
 from superarm.precision import double
 from superarm.simulation.host_rounds import stepped_chunks, timed_chunks
-from superarm.simulation.lookahead import Foresight, rounds_ahead
+from superarm.simulation.lookahead import Lookahead, lookahead_rounds
 from superarm.simulation.round import Keys, SimulationError, Trace, keys_of, play_round, round_keys
-from superarm.types import Array, Environment, Event, Spec, State
+from superarm.types import Array, Event, Spec, State
 
 if TYPE_CHECKING:
     import pandas as pd
 
 CHUNK = 256  # rounds per compiled call at most: dispatch is lost in it
 PACE = 0.1  # seconds per call to aim at, so that progress moves
+Chunk = Callable[[State, int, int], tuple[State, Trace]]
 COLUMNS = ("regret", "realized_regret", "reward", "value", "best")
 
 
@@ -51,9 +53,9 @@ def run_seed(
     Columns: seed, round (the last of the row, from 1), regret (expected), realized_regret, reward, value
     (expected return), best (the optimum's expected return), seconds, and items when they are kept. Compile
     time is apart, in `attrs["compile_seconds"]`. With `timed` rounds are stepped one by one, and seconds are
-    those of the policy alone, with those of choosing in the column choice_seconds. An environment with
-    `chunks`, a log, runs its own rounds, and the table is shorter when it ends; its world's `attrs` join the
-    table's.
+    those of the policy alone, with those of choosing in the column choice_seconds. What the environment says
+    of its world (`attrs`) joins the table's. A replayed log has a run of its own, whose table is shorter when
+    the log ends.
     """
     environment.check()
     keys = keys_of(seed)
@@ -66,7 +68,7 @@ def run_seed(
     epochs = policy.epochs(rounds)
     for number, epoch in enumerate(epochs):
         key_init = jax.random.fold_in(keys.init, number) if number else keys.init
-        run = Run(
+        run = run_of(environment)(
             epoch.policy,
             environment,
             world,
@@ -87,7 +89,7 @@ def run_seed(
             last = state
         compile_seconds += run.compile_seconds
         clock += run.clock
-        refused += int(np.sum(getattr(last.fit, "failures", 0)))  # of all members, in an ensemble
+        refused += int(np.sum(epoch.policy.model.failures(last)))  # of all members, in an ensemble
     spent = {"seconds": np.concatenate(seconds)}
     if timed:
         choice, update = np.array(clock).T
@@ -95,7 +97,7 @@ def run_seed(
     frame = _table(traces, spent, seed, record_every, keep_items)
     frame.attrs["compile_seconds"] = compile_seconds
     frame.attrs["refused_fits"] = refused
-    frame.attrs |= getattr(world, "attrs", {})
+    frame.attrs |= environment.attrs(world)
     return frame
 
 
@@ -109,6 +111,12 @@ def warn_of_refused_fits(runs: Iterable[tuple[str, pd.DataFrame]]) -> None:
             words = f"{label}: {count} fits diverged and were refused, the ones before stayed in force; "
             advice = "lower the learning rate, or use reduction='mean'"
             warnings.warn(words + advice, RuntimeWarning, stacklevel=3)
+
+
+@singledispatch
+def run_of(environment: Any) -> type[Run]:
+    """Return the kind of run that an environment has: `Run`, unless its room has registered another."""
+    return Run
 
 
 class Run:
@@ -144,8 +152,7 @@ class Run:
     def learns_inside(self) -> bool:
         """Whether compiled chunks fit, too: with a fit in every round the host would be in the way."""
         native = self.policy.native and self.environment.native
-        stepped = self.timed or hasattr(self.environment, "chunks")
-        return native and self.policy.learn_every == 1 and not stepped
+        return native and self.policy.learn_every == 1 and not self.timed
 
     def begin(self, key: Array, rounds: int) -> State:
         """Return the first state, with room for all that will be observed."""
@@ -157,13 +164,17 @@ class Run:
         # Copied, since chunks take over the state's buffers and a fresh state may use one twice.
         return jax.tree.map(jnp.array, state)
 
-    def rounds(self, state: State, start: int, stop: int) -> Iterator[tuple[State, Trace, Any]]:
-        """Go from decision `start` to `stop`; yield the state, the trace and the seconds of each chunk."""
+    def chunks(self, state: State) -> tuple[Chunk, float]:
+        """Return what runs some rounds, and the seconds that it took to compile."""
         native = self.policy.native and self.environment.native
         step = timed_chunks if self.timed else _compiled_chunks if native else stepped_chunks
-        run_chunk, self.compile_seconds = getattr(self.environment, "chunks", step)(self, state)
+        return step(self, state)
+
+    def rounds(self, state: State, start: int, stop: int) -> Iterator[tuple[State, Trace, Any]]:
+        """Go from decision `start` to `stop`; yield the state, the trace and the seconds of each chunk."""
+        run_chunk, self.compile_seconds = self.chunks(state)
         # Where chunks look ahead, their bounds must not depend on the clock: rounding does on them.
-        ahead = rounds_ahead(self.policy, self.environment, state)
+        ahead = lookahead_rounds(self.policy, self.environment, state)
         pace = ahead or 16
         while start < stop:
             until = CHUNK if self.learns_inside else _until_learn(self.policy, start - self.origin)
@@ -231,9 +242,7 @@ def _until_learn(policy: Policy, start: int) -> int:
     return CHUNK if every is None else every - start % every
 
 
-def _compiled_chunks(
-    run: Run, state: State
-) -> tuple[Callable[[State, int, int], tuple[State, Trace]], float]:
+def _compiled_chunks(run: Run, state: State) -> tuple[Chunk, float]:
     """Return a compiled chunk, from the cache of this process when structure and shapes are known."""
     arguments = (run.policy, run.environment, run.world, run.keys)
     zero = np.int64(0)
@@ -264,14 +273,14 @@ def _chunk(
     # All keys at once: round by round they would take as long as a small policy.
     turns = jax.vmap(partial(round_keys, keys))(counts)
     fits = jax.vmap(partial(jax.random.fold_in, keys.learn))(counts + 1)
-    ahead = rounds_ahead(policy, environment, state)
-    foresight = (
-        Foresight(policy, environment, world, state, turns[0][:ahead], counts[:ahead]) if ahead else None
+    ahead = lookahead_rounds(policy, environment, state)
+    lookahead = (
+        Lookahead(policy, environment, world, state, turns[0][:ahead], counts[:ahead]) if ahead else None
     )
 
     def body(index: Array, carry: tuple[State, Trace]) -> tuple[State, Trace]:
         state, buffer = carry
-        width = foresight.width(index) if foresight else None
+        width = lookahead.width(index) if lookahead else None
         state, trace = step(state, tuple(one[index] for one in turns), counts[index], width=width)
         if policy.learn_every == 1:
             state = replace(state, fit=policy.learn(state, fits[index]))

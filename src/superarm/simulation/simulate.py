@@ -11,6 +11,7 @@ import numpy as np
 from rich.console import Console
 
 from superarm import checks
+from superarm.contract import Environment
 from superarm.jobs.engines import check_engine, connected, run_jobs
 from superarm.jobs.processes import OnRounds
 from superarm.jobs.progress import progress_of
@@ -18,7 +19,6 @@ from superarm.policy import Policy
 from superarm.simulation.result import Result
 from superarm.simulation.round import SimulationError, check_meeting
 from superarm.simulation.run import run_seed, warn_of_refused_fits
-from superarm.types import Environment
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -102,7 +102,7 @@ def compare(
         raise ValueError(f"{where}: policies must name at least one policy, got none")
     checks.count(where, "rounds", rounds)
     checks.count(where, "record_every", record_every)
-    checks.has(where, "environment", environment, ("native", "spec", "check", "init", "offer", "respond"))
+    checks.part(where, "environment", environment, Environment)
     check_engine(where, engine, address=address, workers=workers)
     chosen = _seeds(where, seeds)
     environment.check()

@@ -20,12 +20,12 @@ import numpy as np
 from rich.console import Console
 
 from superarm import checks
+from superarm.contract import Environment
 from superarm.jobs.engines import check_engine, connected, run_jobs
 from superarm.jobs.progress import progress_of
 from superarm.policy import Policy
 from superarm.simulation.batch import Batch, Total, can_join, differing, room, run_batch
 from superarm.simulation.round import SimulationError, check_meeting
-from superarm.types import Environment
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -203,8 +203,8 @@ def tune(
     where = "tune"
     values = _checked(where, build, grid)
     checks.count(where, "rounds", rounds)
-    checks.has(where, "environment", environment, ("native", "spec", "check", "init", "offer", "respond"))
-    if hasattr(environment, "chunks"):
+    checks.part(where, "environment", environment, Environment)
+    if not environment.knows_regret:
         must = "environment must tell the regret of a decision"
         raise TypeError(f"{where}: {must}, got {type(environment).__name__}, which tells logged rewards only")
     if batch is not None:

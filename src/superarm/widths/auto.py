@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import jax
 
+from superarm.contract import Whitened, Width
 from superarm.pytree import pytree, static
 from superarm.rows import Rows, count_columns
-from superarm.types import Array, Whitened
+from superarm.types import Array
 from superarm.widths.dual import Dual, DualFactor, room
 from superarm.widths.full import Full
 
@@ -65,7 +66,7 @@ def cheapest(like: Rows, capacity: int, memory: float) -> Estimate:
 
 @pytree
 @dataclass(frozen=True)
-class Auto:
+class Auto(Width):
     """Full or dual, whichever is cheaper for the problem; it says which in the log "superarm".
 
     Args:
@@ -73,6 +74,8 @@ class Auto:
     """
 
     memory: float = static(default=4e9)
+
+    lookahead: ClassVar[bool] = True
 
     def init(self, like: Rows, scale: Array, capacity: int) -> Any:
         """Return the factor of the width that was chosen."""
@@ -89,12 +92,22 @@ class Auto:
 
     def whiten(self, factor: Any, rows: Rows) -> Whitened:
         """Measure rows by the factor."""
-        return _of(factor).whiten(factor, rows)
+        found: Whitened = self.resolved(factor).whiten(factor, rows)
+        return found
 
     def absorb(self, factor: Any, whitened: Any, residual: Array) -> tuple[Any, Any]:
         """Take in whitened rows."""
-        return _of(factor).absorb(factor, whitened, residual)
+        return self.resolved(factor).absorb(factor, whitened, residual)
+
+    def capacity(self, factor: Any) -> int:
+        """As the width that was chosen."""
+        return self.resolved(factor).capacity(factor)
+
+    def resolved(self, state: Any) -> Width:
+        """The width that was chosen."""
+        parts = jax.tree.leaves(state, is_leaf=_is_dual)
+        return Dual() if any(_is_dual(part) for part in parts) else Full()
 
 
-def _of(factor: Any) -> Any:
-    return Dual() if isinstance(factor, DualFactor) else Full()
+def _is_dual(part: Any) -> bool:
+    return isinstance(part, DualFactor)

@@ -7,10 +7,12 @@ coordinate j grows by the sum of squares of column j (the diagonal of the exact 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import jax
 import jax.numpy as jnp
 
+from superarm.contract import LinearWidth, Whitened
 from superarm.precision import FLOAT
 from superarm.pytree import pytree
 from superarm.rows import Rows, cast, column_squares, count_columns, flat, only, weighted_squares
@@ -35,7 +37,7 @@ class DiagonalFactor:
 
 @pytree
 @dataclass(frozen=True)
-class DiagonalWhitened:
+class DiagonalWhitened(Whitened):
     """Rows, and the precision (d,) that they were measured by."""
 
     rows: Rows
@@ -61,8 +63,10 @@ class DiagonalWhitened:
 
 @pytree
 @dataclass(frozen=True)
-class Diagonal:
+class Diagonal(LinearWidth):
     """Width sqrt(sum x_j^2 / precision_j). O(k d + k^2 d) per block, O(n d) per query."""
+
+    changes_ridge: ClassVar[bool] = True
 
     def init(self, like: Rows, scale: Array, capacity: int) -> DiagonalFactor:
         """Return the factor of N(0, scale^2 I) for rows like the given ones; the capacity is not needed."""
@@ -91,6 +95,10 @@ class Diagonal:
         gain = jnp.sum(jnp.log(precision / factor.precision))
         shift = _shift(factor.precision, flat(whitened.rows), residual)
         return replace(factor, precision=precision, logdet=factor.logdet + gain), shift
+
+    def block_norms(self, factor: DiagonalFactor, rows: Array) -> Array:
+        """(n,) widths, with the rows turned: XLA reads them in place, and would copy their squares first."""
+        return jnp.sqrt((1.0 / factor.precision) @ rows.T**2)
 
     def deviations(self, factor: DiagonalFactor, key: Array, num: int) -> Array:
         """(num, d) draws from the diagonal Gaussian around 0."""

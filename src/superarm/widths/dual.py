@@ -12,11 +12,12 @@ gradients of a network stay in their factors.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
 
+from superarm.contract import Whitened, Width
 from superarm.pytree import pytree, static
 from superarm.rows import Rows, cast, count_rows, only, products, squares
 from superarm.types import Array
@@ -55,7 +56,7 @@ class DualFactor:
 
 @pytree
 @dataclass(frozen=True)
-class DualWhitened:
+class DualWhitened(Whitened):
     """New rows, and solved (n, t) = (L^-1 k)' of each, with room for all rows seen: `count` of them."""
 
     rows: Rows
@@ -72,6 +73,10 @@ class DualWhitened:
         """(n, n) covariance of the rows' scores."""
         return products(self.rows, self.rows) * self.scale**2 - self.solved @ self.solved.T
 
+    def lookahead(self) -> DualAhead:
+        """The rows as a width that has solved for them."""
+        return DualAhead(self.rows, self.solved, self.count)
+
     def only(self, keep: Array) -> DualWhitened:
         """The same with rows of 0 where keep (n,) is False."""
         return replace(self, rows=only(self.rows, keep), solved=jnp.where(keep[:, None], self.solved, 0.0))
@@ -84,7 +89,7 @@ class DualWhitened:
 
 @pytree
 @dataclass(frozen=True)
-class Dual:
+class Dual(Width):
     """Width ||x||_{Z^-1} from the rows seen. O(n t^2) per query of n widths after t observations, O(k t) per
     block of k rows.
 
@@ -92,6 +97,8 @@ class Dual:
         precision: of the triangle: "float64"; "float32" halves time and memory, and its widths are good to
             about 1e-4 of the prior's.
     """
+
+    lookahead: ClassVar[bool] = True
 
     precision: str = static(default="float64")
 
@@ -119,6 +126,10 @@ class Dual:
                 "dual width: spec.capacity must say how many observations will come, got 0; state it, or "
                 "choose 'full', 'sketched', 'last-layer' or 'diagonal'"
             )
+
+    def capacity(self, factor: DualFactor) -> int:
+        """Rows that there is room for."""
+        return factor.capacity
 
     def whiten(self, factor: DualFactor, rows: Rows, solved: Array | int = 0, since: Any = 0) -> DualWhitened:
         """Solve y U = k' for every new row, block by block, over the blocks in use.
@@ -190,7 +201,7 @@ class Dual:
 
 @pytree
 @dataclass(frozen=True)
-class DualAhead:
+class DualAhead(Width):
     """A dual width that has solved for rows before they are asked for, many at once, which is faster.
 
     Attributes:
@@ -204,9 +215,30 @@ class DualAhead:
     solved: Array
     since: Array
 
+    def part(self, start: Array, count: int) -> DualAhead:
+        """The same for some of the rows."""
+
+        def own(leaf: Array) -> Array:
+            return jax.lax.dynamic_slice_in_dim(leaf, start, count)
+
+        rows, solved = jax.tree.map(own, (self.rows, self.solved))
+        return DualAhead(rows, solved, self.since)
+
     def whiten(self, factor: DualFactor, rows: Rows) -> DualWhitened:
         """Solve for what came since."""
         return Dual().whiten(factor, self.rows, self.solved, self.since)
+
+    def init(self, like: Rows, scale: Array, capacity: int) -> DualFactor:
+        """As `Dual`."""
+        return Dual().init(like, scale, capacity)
+
+    def check(self, like: Rows, capacity: int) -> None:
+        """As `Dual`."""
+        Dual().check(like, capacity)
+
+    def absorb(self, factor: DualFactor, whitened: DualWhitened, residual: Array) -> tuple[DualFactor, Any]:
+        """As `Dual`."""
+        return Dual().absorb(factor, whitened, residual)
 
 
 def room(capacity: int) -> int:

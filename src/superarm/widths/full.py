@@ -18,11 +18,13 @@ rows by a QR of a (d + k) x k array, and a QR of a (d + k) x d array for many.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import jax
 import jax.numpy as jnp
 from jax.scipy.linalg import solve_triangular
 
+from superarm.contract import LinearWidth, Whitened
 from superarm.precision import FLOAT
 from superarm.pytree import pytree
 from superarm.rows import Rows, cast, count_columns, flat
@@ -40,7 +42,7 @@ class FullFactor:
 
 @pytree
 @dataclass(frozen=True)
-class FullWhitened:
+class FullWhitened(Whitened):
     """values: (n, d) rows times S, so that their inner products are covariances."""
 
     values: Array
@@ -53,6 +55,10 @@ class FullWhitened:
         """(n, n) x_i' Sigma x_j."""
         return self.values @ self.values.T
 
+    def root(self) -> Array:
+        """(n, d) the rows times S."""
+        return self.values
+
     def only(self, keep: Array) -> FullWhitened:
         """The same with rows of 0 where keep (n,) is False."""
         return FullWhitened(jnp.where(keep[:, None], self.values, 0.0))
@@ -64,11 +70,14 @@ class FullWhitened:
 
 @pytree
 @dataclass(frozen=True)
-class Full:
+class Full(LinearWidth):
     """Width ||x||_Sigma = sqrt(x' Sigma x) with the full covariance.
 
     O(k d^2) per block of k observations, O(n d^2) per query of n widths.
     """
+
+    keeps_root: ClassVar[bool] = True
+    by_product: ClassVar[bool] = True
 
     def init(self, like: Rows, scale: Array, capacity: int) -> FullFactor:
         """Return the factor of N(0, scale^2 I) for rows like the given ones; the capacity is not needed."""

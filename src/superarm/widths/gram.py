@@ -9,11 +9,13 @@ that never changes, `Full` is cheaper and, at extreme noise, more accurate.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import jax
 import jax.numpy as jnp
 from jax.scipy.linalg import solve_triangular
 
+from superarm.contract import Whitened, Width
 from superarm.precision import FLOAT
 from superarm.pytree import pytree
 from superarm.rows import Rows, cast, count_columns, flat
@@ -38,7 +40,7 @@ class GramFactor:
 
 @pytree
 @dataclass(frozen=True)
-class GramWhitened:
+class GramWhitened(Whitened):
     """rows: (n, p); values: (n, p) the rows times Z^-1/2."""
 
     rows: Array
@@ -52,6 +54,10 @@ class GramWhitened:
         """(n, n) x_i' Z^-1 x_j."""
         return self.values @ self.values.T
 
+    def root(self) -> Array:
+        """(n, p) the rows times Z^-1/2."""
+        return self.values
+
     def only(self, keep: Array) -> GramWhitened:
         """The same with rows of 0 where keep (n,) is False."""
         return jax.tree.map(lambda leaf: jnp.where(keep[:, None], leaf, 0.0), self)
@@ -63,8 +69,10 @@ class GramWhitened:
 
 @pytree
 @dataclass(frozen=True)
-class Gram:
+class Gram(Width):
     """Width ||x||_{Z^-1} with a ridge that `with_ridge` may change. O(p^3) per query, O(k p^2) per block."""
+
+    changes_ridge: ClassVar[bool] = True
 
     def init(self, like: Rows, scale: Array, capacity: int) -> GramFactor:
         """Return A = 0 and the ridge 1 / scale^2; the capacity is not needed."""

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 import jax
 import jax.numpy as jnp
 
+from superarm.contract import LinearWidth, Whitened
 from superarm.precision import FLOAT
 from superarm.pytree import pytree, static
 from superarm.rows import Rows, cast, count_columns, flat
@@ -50,7 +51,7 @@ class SketchedFactor:
 
 @pytree
 @dataclass(frozen=True)
-class SketchedWhitened:
+class SketchedWhitened(Whitened):
     """Rows (n, p), their parts along the directions (n, r), and the factor's weights."""
 
     rows: Array
@@ -80,7 +81,7 @@ class SketchedWhitened:
 
 @pytree
 @dataclass(frozen=True)
-class Sketched:
+class Sketched(LinearWidth):
     """Width from a sketch of rank r. O(p (r + k)^2) per block of k rows, O(n p r) per query, r p numbers.
 
     Args:

@@ -12,6 +12,7 @@ from superarm import checks
 from superarm.choosers.oracles.arguments import one_per_arm
 from superarm.choosers.oracles.native import whole_or_nothing
 from superarm.choosers.oracles.top_items import best_of
+from superarm.contract import Oracle
 from superarm.pytree import pytree, static
 from superarm.rewards import mnl_mean, revenue_per_item
 from superarm.types import Array, Choice
@@ -21,7 +22,7 @@ __all__ = ["Assortment", "assortment"]
 
 @pytree
 @dataclass(frozen=True)
-class Assortment:
+class Assortment(Oracle):
     """Exact, native, a few selections of O(n log size). Build it with `assortment`.
 
     Attributes:
@@ -34,6 +35,7 @@ class Assortment:
 
     native: ClassVar[bool] = True
     by_arm: ClassVar[bool] = True
+    exact_for: ClassVar[frozenset[str] | None] = frozenset({"mnl-revenue"})
     factor: ClassVar[float] = 1.0
 
     def check(self, num_arms: int) -> None:

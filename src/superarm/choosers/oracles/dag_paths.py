@@ -14,6 +14,7 @@ import numpy as np
 from superarm import checks
 from superarm.choosers.oracles.arguments import edge_list, one_per_arm
 from superarm.choosers.oracles.native import whole_or_nothing
+from superarm.contract import Oracle
 from superarm.pytree import pytree, static
 from superarm.types import Array, Choice
 
@@ -22,7 +23,7 @@ __all__ = ["DagPath", "dag_path"]
 
 @pytree
 @dataclass(frozen=True)
-class DagPath:
+class DagPath(Oracle):
     """Exact, native. Build it with `dag_path`.
 
     Nodes that lie on a path are laid out in rows of equal width, so that edges lead to earlier rows only:
@@ -42,6 +43,7 @@ class DagPath:
 
     native: ClassVar[bool] = True
     by_arm: ClassVar[bool] = True
+    exact_for: ClassVar[frozenset[str] | None] = frozenset({"sum"})
     factor: ClassVar[float] = 1.0
 
     def check(self, num_arms: int) -> None:

@@ -12,6 +12,7 @@ import numpy as np
 from superarm import checks
 from superarm.choosers.oracles.host import NDArray, padded
 from superarm.choosers.oracles.native import whole_or_nothing
+from superarm.contract import Oracle
 from superarm.pytree import pytree, static
 from superarm.types import Array, Choice
 
@@ -20,7 +21,7 @@ __all__ = ["HostFunction", "NativeFunction", "function"]
 
 @pytree
 @dataclass(frozen=True)
-class HostFunction:
+class HostFunction(Oracle):
     """A NumPy function, checked at every call. Build it with `function`."""
 
     fn: Callable[[NDArray, NDArray], Any] = static()
@@ -44,7 +45,7 @@ class HostFunction:
 
 @pytree
 @dataclass(frozen=True)
-class NativeFunction:
+class NativeFunction(Oracle):
     """A function that JAX traces. Build it with `function(..., native=True)`."""
 
     fn: Callable[[Array, Array], Array] = static()

@@ -11,6 +11,7 @@ import jax.numpy as jnp
 from superarm import checks
 from superarm.choosers.oracles.arguments import one_per_arm
 from superarm.choosers.oracles.native import whole_or_nothing
+from superarm.contract import Oracle
 from superarm.pytree import pytree, static
 from superarm.types import Array, Choice
 
@@ -19,7 +20,7 @@ __all__ = ["GridPath", "grid_path"]
 
 @pytree
 @dataclass(frozen=True)
-class GridPath:
+class GridPath(Oracle):
     """Exact, native, O(m^2) in 2m vector steps. Build it with `grid_path`."""
 
     m: int = static()
@@ -27,6 +28,7 @@ class GridPath:
 
     native: ClassVar[bool] = True
     by_arm: ClassVar[bool] = True
+    exact_for: ClassVar[frozenset[str] | None] = frozenset({"sum"})
     factor: ClassVar[float] = 1.0
 
     @property

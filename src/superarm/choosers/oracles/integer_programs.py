@@ -10,6 +10,7 @@ import numpy as np
 from superarm import checks
 from superarm.choosers.oracles.arguments import one_per_arm
 from superarm.choosers.oracles.host import NDArray, searched
+from superarm.contract import Oracle
 from superarm.pytree import pytree, static
 from superarm.types import Array, Choice
 
@@ -22,7 +23,7 @@ SCALE = 1e4
 
 @pytree
 @dataclass(frozen=True)
-class Milp:
+class Milp(Oracle):
     """On the host, through HiGHS; exact unless a time limit is set. Build it with `milp`.
 
     Attributes:
@@ -41,6 +42,7 @@ class Milp:
 
     native: ClassVar[bool] = False
     by_arm: ClassVar[bool] = True
+    exact_for: ClassVar[frozenset[str] | None] = frozenset({"sum"})
 
     @property
     def factor(self) -> float:

@@ -13,6 +13,7 @@ from superarm import checks
 from superarm.choosers.oracles.arguments import one_per_arm
 from superarm.choosers.oracles.host import NDArray, searched
 from superarm.choosers.oracles.native import whole_or_nothing
+from superarm.contract import Oracle
 from superarm.pytree import pytree, static
 from superarm.types import Array, Choice
 
@@ -24,7 +25,7 @@ SLACK = 1e-12
 
 @pytree
 @dataclass(frozen=True)
-class Knapsack:
+class Knapsack(Oracle):
     """Exact, on the host, by the list of sets that are not dominated. Build it with `knapsack`.
 
     Attributes:
@@ -39,6 +40,7 @@ class Knapsack:
 
     native: ClassVar[bool] = False
     by_arm: ClassVar[bool] = True
+    exact_for: ClassVar[frozenset[str] | None] = frozenset({"sum"})
     factor: ClassVar[float] = 1.0
 
     def check(self, num_arms: int) -> None:
@@ -64,7 +66,7 @@ class Knapsack:
 
 @pytree
 @dataclass(frozen=True)
-class GreedyKnapsack:
+class GreedyKnapsack(Oracle):
     """Half of the optimum at least, native, O(n log n). Build it with `knapsack(..., method="greedy")`.
 
     Attributes:

@@ -10,6 +10,7 @@ import numpy as np
 from superarm import checks
 from superarm.choosers.oracles.arguments import below, edge_list, one_per_arm
 from superarm.choosers.oracles.host import NDArray, searched
+from superarm.contract import Oracle
 from superarm.pytree import pytree, static
 from superarm.types import Array, Choice
 
@@ -18,7 +19,7 @@ __all__ = ["Matching", "matching"]
 
 @pytree
 @dataclass(frozen=True)
-class Matching:
+class Matching(Oracle):
     """Exact, on the host. Build it with `matching`.
 
     Attributes:
@@ -34,6 +35,7 @@ class Matching:
 
     native: ClassVar[bool] = False
     by_arm: ClassVar[bool] = True
+    exact_for: ClassVar[frozenset[str] | None] = frozenset({"sum"})
     factor: ClassVar[float] = 1.0
 
     def check(self, num_arms: int) -> None:

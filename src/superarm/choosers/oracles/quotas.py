@@ -15,6 +15,7 @@ from superarm import checks
 from superarm.choosers.oracles.arguments import one_per_arm, whole
 from superarm.choosers.oracles.native import has_nan
 from superarm.choosers.oracles.top_items import best_of
+from superarm.contract import Oracle
 from superarm.pytree import pytree, static
 from superarm.types import Array, Choice
 
@@ -53,7 +54,7 @@ class Shelf:
 
 @pytree
 @dataclass(frozen=True)
-class Quota:
+class Quota(Oracle):
     """Exact, native, O(n log k). Build it with `quota`.
 
     The best `at_least` of a group are in some optimum: exchange any other arm of that group for them. Given
@@ -67,6 +68,7 @@ class Quota:
 
     native: ClassVar[bool] = True
     by_arm: ClassVar[bool] = True
+    exact_for: ClassVar[frozenset[str] | None] = frozenset({"sum", "cascade"})
     factor: ClassVar[float] = 1.0
 
     def check(self, num_arms: int) -> None:

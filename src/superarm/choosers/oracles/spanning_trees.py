@@ -10,6 +10,7 @@ import numpy as np
 from superarm import checks
 from superarm.choosers.oracles.arguments import below, edge_list, one_per_arm
 from superarm.choosers.oracles.host import NDArray, searched
+from superarm.contract import Oracle
 from superarm.pytree import pytree, static
 from superarm.types import Array, Choice
 
@@ -21,7 +22,7 @@ __all__ = ["SpanningTree", "spanning_tree"]
 
 @pytree
 @dataclass(frozen=True)
-class SpanningTree:
+class SpanningTree(Oracle):
     """Exact, on the host, O(L log L). Build it with `spanning_tree`.
 
     Attributes:
@@ -33,6 +34,7 @@ class SpanningTree:
 
     native: ClassVar[bool] = False
     by_arm: ClassVar[bool] = True
+    exact_for: ClassVar[frozenset[str] | None] = frozenset({"sum", "cascade"})
     factor: ClassVar[float] = 1.0
 
     @property

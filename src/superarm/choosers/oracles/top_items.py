@@ -10,6 +10,7 @@ import jax.numpy as jnp
 
 from superarm import checks
 from superarm.choosers.oracles.native import has_nan
+from superarm.contract import Oracle
 from superarm.pytree import pytree, static
 from superarm.types import Array, Choice
 
@@ -18,12 +19,13 @@ __all__ = ["TopK", "top_k"]
 
 @pytree
 @dataclass(frozen=True)
-class TopK:
+class TopK(Oracle):
     """Exact, native, O(n log k). Build it with `top_k`."""
 
     k: int = static()
 
     native: ClassVar[bool] = True
+    exact_for: ClassVar[frozenset[str] | None] = frozenset({"sum", "cascade", "position-weighted"})
     factor: ClassVar[float] = 1.0
 
     @property
