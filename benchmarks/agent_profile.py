@@ -117,7 +117,7 @@ class Stopwatch:
 
     def __init__(self, agent: Any) -> None:
         self.spent: defaultdict[str, float] = defaultdict(float)
-        book, keeper = agent._book, agent._keeper
+        book, keeper = agent._session.state, agent._session.recorder
         program = book.core.era.program
         self.seams = {
             "reading": [(book.arms, "offer"), (book.arms, "placed"), (agent, "_read")],

@@ -411,11 +411,11 @@ def test_history_is_learned(rng):
 @pytest.mark.full
 @pytest.mark.parametrize("name", ["neural_ucb", "vacdb", "glm_fpl"])
 def test_room_grows_with_what_is_kept(name, rng, monkeypatch):
-    monkeypatch.setattr(learner, "ROOM", 16)
+    monkeypatch.setattr(learner, "FIRST_CAPACITY", 16)
     small = agent_of(name)
     drive(small, np.random.default_rng(1), 40, [])
-    assert small._book.core.era.capacity > 16
-    monkeypatch.setattr(learner, "ROOM", small._book.core.era.capacity)
+    assert small._session.state.learner.run.capacity > 16
+    monkeypatch.setattr(learner, "FIRST_CAPACITY", small._session.state.learner.run.capacity)
     large = agent_of(name)
     drive(large, np.random.default_rng(1), 40, [])
     for one, other in zip(leaves_of(small), leaves_of(large), strict=True):
@@ -502,7 +502,7 @@ def by_chance(agent: Agent, rng: np.random.Generator) -> bool:
     made = max(agent.stats.decisions, 1)  # of which the oldest have expired
     decision = int(rng.integers(max(0, made - 600), made)) if rng.random() < 0.8 else junk(rng)
     feedback = float(rng.random()) if rng.random() < 0.5 else junk(rng)
-    if agent.policy.chooser.size == 2 and not agent._book.is_duel and rng.random() < 0.5:
+    if agent.policy.chooser.size == 2 and not agent._session.state.traits.compares and rng.random() < 0.5:
         feedback = [feedback, None]
     calls = (
         lambda: agent.select(**arguments),
@@ -526,7 +526,7 @@ def by_chance(agent: Agent, rng: np.random.Generator) -> bool:
 
 def known_to(agent: Agent) -> tuple:
     """All that a refused call must leave as it was."""
-    arms, stats = agent._book.arms, agent.stats
+    arms, stats = agent._session.state.arms, agent.stats
     known = dict(arms.places), arms.columns, stats.decisions, stats.updates, stats.pending
     return known, [leaf.tobytes() for leaf in leaves_of(agent)]
 
@@ -554,8 +554,8 @@ def test_only_documented_errors_and_nothing_changed(name, calls, tmp_path):
     assert 0.2 * calls < refused < 0.8 * calls
     assert agent.stats.updates > 0.02 * calls
     assert np.all(np.isfinite(agent.select(np.eye(3)).scores))
-    agent._keeper.close()  # as if it had died
-    agent._keeper = None
+    agent._session.recorder.close()  # as if it had died
+    agent._session.recorder = None
     with Agent.open(store) as again:
         assert known_to(again) == known_to(agent)
 
@@ -571,7 +571,7 @@ def test_unfit_arms_are_not_remembered():
         placed.select(ids=["a"])
     placed.select(ids=["b", "c"])
     assert replace(placed.stats, decisions=0) == Stats(0, 0, 1, 0, 0, 0)
-    assert placed._book.arms.places == {"b": 0, "c": 1}
+    assert placed._session.state.arms.places == {"b": 0, "c": 1}
 
 
 # Compiled once
@@ -596,6 +596,6 @@ def test_a_size_class_is_compiled_once(name):
 
 def programs(agent: Agent) -> list[int]:
     """How many programs there are of each function."""
-    compiled = agent._book.core.era.program._compiled
+    compiled = agent._session.state.learner.run.compiled._compiled
     functions = [compiled.observe, compiled.learn, compiled.scores, *compiled._selects.values()]
     return [function._cache_size() for function in functions]

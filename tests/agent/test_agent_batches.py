@@ -8,7 +8,7 @@ import pytest
 import superarm
 from superarm import Agent, Store
 from superarm.agent import compiled as program
-from superarm.agent import tables as frames
+from superarm.agent import tables
 from superarm.errors import NoChoiceError
 from support.agent_presets import BUILDS, DIM, FEATURES, agent_of, drive, outcome, same_state
 
@@ -18,7 +18,7 @@ OTHERS = [pytest.param(name, marks=pytest.mark.full) for name in sorted(set(BUIL
 
 
 def offers(agent, rng, count):
-    fixed = agent._book.arms.fixed is not None
+    fixed = agent._session.state.arms.fixed is not None
     return [FEATURES if fixed else rng.normal(size=(6, DIM)) for _ in range(count)]
 
 
@@ -50,9 +50,9 @@ def test_many_decisions_are_those_of_one_after_another(name):
 def test_many_decisions_are_one_call(monkeypatch):
     agent, calls = agent_of("lin_ucb"), []
     agent.select(FEATURES)
-    plain = program.Program.select_all
+    plain = program.CompiledPolicy.select_all
     monkeypatch.setattr(
-        program.Program,
+        program.CompiledPolicy,
         "select_all",
         lambda self, *args: calls.append(len(args[3])) or plain(self, *args),
     )
@@ -91,7 +91,9 @@ def test_new_arms_in_a_batch_get_their_places_in_turn():
     one_by_one = [alone.select(**one) for one in wanted]
     for one, other in zip(one_by_one, many.select_many(wanted), strict=True):
         assert_same(one, other)
-    assert many._book.arms.places == alone._book.arms.places == {5: 0, 6: 1, 7: 2, 8: 3, 9: 4}
+    assert (
+        many._session.state.arms.places == alone._session.state.arms.places == {5: 0, 6: 1, 7: 2, 8: 3, 9: 4}
+    )
 
 
 def test_a_batch_is_rebuilt_from_the_log(tmp_path):
@@ -99,8 +101,8 @@ def test_a_batch_is_rebuilt_from_the_log(tmp_path):
     drive(agent, np.random.default_rng(0), 6, [])
     made = agent.select_many(offers(agent, np.random.default_rng(1), 9))
     agent.update_many((one, 1.0) for one in made)
-    agent._keeper.close()
-    agent._keeper = None
+    agent._session.recorder.close()
+    agent._session.recorder = None
     again = Agent.open(tmp_path / "agent")
     assert same_state(agent, again)
     again.close()
@@ -157,20 +159,20 @@ def test_contexts_may_lie_in_memory_in_any_way():
 def test_features_are_bounded_one_by_one(large):
     """Their squares may sum up to more than that of the largest."""
     contexts = np.full((3, 2), large)
-    assert frames.frame_of("select", contexts).values is contexts
+    assert tables.read_table("select", contexts).values is contexts
     with pytest.raises(ValueError, match="contexts must lie within"):
-        frames.frame_of("select", 2.0 * contexts)
+        tables.read_table("select", 2.0 * contexts)
 
 
 def test_ids_are_words_and_whole_numbers():
-    assert frames.ids_of("select", np.array([3, 1], np.uint8), 2) == (3, 1)
-    assert frames.ids_of("select", ["a", 1, np.int32(2)], None) == ("a", 1, 2)
+    assert tables.ids_of("select", np.array([3, 1], np.uint8), 2) == (3, 1)
+    assert tables.ids_of("select", ["a", 1, np.int32(2)], None) == ("a", 1, 2)
     for bad in ([1.0, 2.0], [True, 2], np.array([0.5])):
         with pytest.raises(TypeError, match="ids must be words or whole numbers"):
-            frames.ids_of("select", bad, None)
+            tables.ids_of("select", bad, None)
     for bad in ([2**63], np.array([2**63], np.uint64), [-(2**63) - 1]):
         with pytest.raises(ValueError, match="ids must fit 64 bits"):
-            frames.ids_of("select", bad, None)
+            tables.ids_of("select", bad, None)
 
 
 def test_the_features_of_an_arm_must_stay(tmp_path):

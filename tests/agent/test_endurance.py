@@ -40,7 +40,7 @@ def worked(agent: Agent, updates: int) -> Work:
     for number in range(updates):
         decision = agent.select(POOL[number % len(POOL)])
         if number % LEARN_EVERY == 0:
-            network = getattr(agent._book.core.state.fit, "params", ())
+            network = getattr(agent._session.state.learner.state.fit, "params", ())
             work.networks.append([np.array(layer, np.float64) for layer in network])
         work.features[number] = decision.features[0]
         chance = 1.0 / (1.0 + np.exp(-work.features[number] @ theta))
@@ -63,13 +63,13 @@ def require_flat(memory: list[int]) -> None:
 
 
 def require_finite(agent: Agent) -> None:
-    for leaf in jax.tree.leaves(agent.taken(DIM).state):
+    for leaf in jax.tree.leaves(agent.snapshot(DIM).state):
         assert np.all(np.isfinite(np.asarray(leaf, np.float64)))
 
 
 def covariance(agent: Agent) -> np.ndarray:
     """(d, d) of the factor that the agent has come to."""
-    width, factor = agent.policy.width, agent.taken(DIM).state.record.factor
+    width, factor = agent.policy.width, agent.snapshot(DIM).state.record.factor
     with jax.enable_x64(True):
         return np.asarray(double(width.whiten)(factor, jax.numpy.eye(DIM)).covariance())
 
@@ -82,7 +82,7 @@ def test_linear(updates):
     require_finite(agent)
     precision = np.eye(DIM) + work.features.T @ work.features / 0.25
     mean = np.linalg.solve(precision, work.features.T @ work.rewards / 0.25)
-    np.testing.assert_allclose(agent.taken(DIM).state.record.mean, mean, rtol=1e-6)
+    np.testing.assert_allclose(agent.snapshot(DIM).state.record.mean, mean, rtol=1e-6)
     np.testing.assert_allclose(covariance(agent), np.linalg.inv(precision), rtol=1e-6, atol=1e-12)
 
 
@@ -93,7 +93,7 @@ def test_logistic_in_one_pass(updates):
     require_flat(work.memory)
     require_finite(agent)
     mean, precision = one_pass(work.features, work.rewards, agent.policy.model)
-    np.testing.assert_allclose(agent.taken(DIM).state.record.mean, mean, rtol=1e-6)
+    np.testing.assert_allclose(agent.snapshot(DIM).state.record.mean, mean, rtol=1e-6)
     np.testing.assert_allclose(covariance(agent), np.linalg.inv(precision), rtol=1e-6, atol=1e-12)
 
 
@@ -138,7 +138,7 @@ def test_diagonal_neural(updates):
     for number, network in enumerate(work.networks):
         rows = work.features[number * LEARN_EVERY : (number + 1) * LEARN_EVERY]
         expected += np.sum(gradients(network, rows) ** 2, axis=0)
-    np.testing.assert_allclose(agent.taken(DIM).state.record.factor.precision, expected, rtol=1e-6)
+    np.testing.assert_allclose(agent.snapshot(DIM).state.record.factor.precision, expected, rtol=1e-6)
 
 
 def gradients(network: list[np.ndarray], rows: np.ndarray) -> np.ndarray:

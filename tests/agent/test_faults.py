@@ -16,9 +16,8 @@ import superarm
 from superarm import Agent, Store
 from superarm.agent import compiled as program
 from superarm.agent import inspection, learner
-from superarm.agent.compiled import Program
-from superarm.agent.store import recorder as keeper
-from superarm.agent.store import state_file
+from superarm.agent.compiled import CompiledPolicy
+from superarm.agent.store import recorder, state_file
 from superarm.errors import NoChoiceError, StoreError
 from superarm.evaluate import agent_log, event_log, judge
 from support.agent_presets import agent_of, same_state
@@ -28,8 +27,8 @@ CONTEXTS = np.random.default_rng(0).normal(size=(4, 3))
 
 def died(agent: Agent) -> None:
     """Let go of the files without a last word."""
-    agent._keeper.close()
-    agent._keeper = None
+    agent._session.recorder.close()
+    agent._session.recorder = None
 
 
 def told(agent: Agent, times: int) -> None:
@@ -84,7 +83,7 @@ def test_a_damaged_entry_is_told_in_one_sentence(tmp_path):
 
 def test_a_state_without_its_place_in_the_log_is_refused(tmp_path):
     Agent(superarm.lin_ucb(), store=tmp_path / "agent").close()
-    Agent(superarm.lin_ucb()).save(tmp_path / "agent" / keeper.STATE)
+    Agent(superarm.lin_ucb()).save(tmp_path / "agent" / recorder.STATE)
     with pytest.raises(StoreError, match="agent: is damaged: "):
         Agent.open(tmp_path / "agent")
 
@@ -115,12 +114,12 @@ def test_an_interrupted_fit_is_only_late(tmp_path, monkeypatch):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(Program, "learn", stop)
+        patch.setattr(CompiledPolicy, "learn", stop)
         with pytest.raises(KeyboardInterrupt):
             agent.update(decision, 1.0)  # the fifth: a fit is due
     assert not agent.update(decision, 1.0)  # it was counted
-    assert agent._book.core.updates == 5
-    agent._book.repeated = 0  # which is not logged
+    assert agent._session.state.learner.updates == 5
+    agent._session.state.repeated = 0  # which is not logged
     died(agent)
     with Agent.open(tmp_path / "agent") as again:
         assert same_state(agent, again)  # no fit is made that was not made before
@@ -135,8 +134,8 @@ def test_a_fit_whose_failure_cannot_be_logged_stops_the_agent(tmp_path, monkeypa
     def fail(*_):
         raise StoreError("no more")
 
-    monkeypatch.setattr(Program, "learn", fail)
-    monkeypatch.setattr(keeper.Keeper, "failed", fail)
+    monkeypatch.setattr(CompiledPolicy, "learn", fail)
+    monkeypatch.setattr(recorder.Recorder, "failed", fail)
     with pytest.raises(StoreError, match="no more"):
         agent.update(decision, 1.0)
     with pytest.raises(StoreError, match="a call was interrupted"):
@@ -150,7 +149,7 @@ def test_a_fit_that_fails_leaves_the_one_before(monkeypatch):
     def fail(*_):
         raise RuntimeError("no more")
 
-    monkeypatch.setattr(Program, "learn", fail)
+    monkeypatch.setattr(CompiledPolicy, "learn", fail)
     for _ in range(4):
         agent.update(agent.select(np.eye(4)), 1.0)
     decision = agent.select(np.eye(4))
@@ -170,7 +169,7 @@ def test_an_interrupted_record_stops_the_agent(tmp_path, monkeypatch):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(Program, "observe", stop)
+        patch.setattr(CompiledPolicy, "observe", stop)
         with pytest.raises(KeyboardInterrupt):
             agent.update(decision, 1.0)
     for call in (lambda: agent.update(decision, 1.0), lambda: agent.select(CONTEXTS), agent.learn):
@@ -187,10 +186,10 @@ def test_an_interrupt_between_the_log_and_memory_stops_the_agent(call, tmp_path,
     agent = Agent(superarm.lin_ucb(), store=tmp_path / "agent")
     decision = agent.select(CONTEXTS)
     log = event_log(CONTEXTS[None], [1], [1.0])
-    append = keeper.Keeper._append
+    append = recorder.Journal.append
 
-    def stop(self, *arguments):
-        append(self, *arguments)
+    def stop(self, *arguments, **named):
+        append(self, *arguments, **named)
         raise KeyboardInterrupt
 
     calls = {
@@ -199,7 +198,7 @@ def test_an_interrupt_between_the_log_and_memory_stops_the_agent(call, tmp_path,
         "fit": lambda: agent.fit(log),
     }
     with monkeypatch.context() as patch:
-        patch.setattr(keeper.Keeper, "_append", stop)
+        patch.setattr(recorder.Journal, "append", stop)
         with pytest.raises(KeyboardInterrupt):
             calls[call]()
     for refused in (calls[call], agent.checkpoint):  # a checkpoint would forget what was logged
@@ -231,7 +230,7 @@ class Interrupted:
 def test_an_interrupt_as_a_batch_begins_loses_nothing(call, tmp_path):
     agent = Agent(superarm.lin_ucb(), store=Store(tmp_path / "agent", keep=0))
     told(agent, 2)
-    decision, journal = agent.select(CONTEXTS), agent._keeper.journal
+    decision, journal = agent.select(CONTEXTS), agent._session.recorder.journal
     calls = {
         "update_many": lambda: agent.update_many([(decision, 1.0)]),
         "checkpoint": agent.checkpoint,
@@ -256,20 +255,20 @@ def test_a_fit_aside_is_of_what_was_known_when_it_began(tmp_path, monkeypatch):
     """One that is due while another runs begins after that one is taken over, and from it."""
     policy = superarm.glm_ucb(learn_every=2, steps=1)
     agent = Agent(policy, background=True, store=tmp_path / "agent")
-    learn, go_on = Program.learn, threading.Event()
+    learn, go_on = CompiledPolicy.learn, threading.Event()
 
     def slow(*arguments):
         assert go_on.wait(60)
         return learn(*arguments)
 
-    monkeypatch.setattr(Program, "learn", slow)
+    monkeypatch.setattr(CompiledPolicy, "learn", slow)
     for number in range(4):  # the second makes a fit due, and the fourth another
         agent.update(agent.select(CONTEXTS + number), float(number % 2))
     go_on.set()
     agent.wait()
     agent.select(CONTEXTS)  # which begins the other
     agent.wait()
-    assert int(agent._book.core.state.fit.version) == 2
+    assert int(agent._session.state.learner.state.fit.version) == 2
     died(agent)
     with Agent.open(tmp_path / "agent") as again:
         assert same_state(agent, again)
@@ -305,7 +304,7 @@ def test_what_was_accepted_in_time_is_in_time_when_it_is_replayed(tmp_path):
 def test_a_compaction_that_fails_is_tried_again(tmp_path):
     agent = Agent(superarm.lin_ucb(), store=Store(tmp_path / "agent", keep=0))
     told(agent, 3)
-    base = agent._keeper.journal._base
+    base = agent._session.recorder.journal._base
     base.execute("CREATE TRIGGER no BEFORE DELETE ON log BEGIN SELECT RAISE(ABORT, 'not now'); END")
     with pytest.raises(StoreError, match=r"log\.sqlite: could not be used: not now"):
         agent.checkpoint()
@@ -318,7 +317,7 @@ def test_a_compaction_that_fails_is_tried_again(tmp_path):
 
 def test_an_offer_is_not_kept_without_its_decision(tmp_path):
     agent = Agent(superarm.lin_ucb(), store=tmp_path / "agent")
-    base = agent._keeper.journal._base
+    base = agent._session.recorder.journal._base
     base.execute("CREATE TRIGGER no BEFORE INSERT ON log BEGIN SELECT RAISE(ABORT, 'not now'); END")
     with pytest.raises(StoreError, match="not now"):
         agent.select(CONTEXTS)
@@ -331,7 +330,7 @@ def test_an_offer_is_not_kept_without_its_decision(tmp_path):
 
 def test_what_a_killed_writer_left_is_cleared_away(tmp_path):
     Agent(superarm.lin_ucb(), store=tmp_path / "agent").close()
-    left = tmp_path / "agent" / f".{keeper.STATE}.abc"
+    left = tmp_path / "agent" / f".{recorder.STATE}.abc"
     left.write_bytes(b"half")
     Agent.open(tmp_path / "agent").close()
     assert not left.exists()
@@ -370,7 +369,7 @@ def test_a_refused_choice_begins_no_epoch(tmp_path):
     made = [agent.select(np.eye(3)) for _ in range(3)]
     with pytest.raises(NoChoiceError):
         agent.select(np.eye(1, 3), ids=["a"])  # no path: and the fourth decision would begin an epoch
-    assert agent._book.core.number == 0
+    assert agent._session.state.learner.number == 0
     agent.update(made[0], np.ones(len(made[0].items)))
     died(agent)
     again = Agent.open(tmp_path / "agent", policy=policy)
@@ -382,7 +381,7 @@ def test_a_refused_choice_begins_no_epoch(tmp_path):
 
 
 def seq_of(folder) -> int:
-    return state_file.read_state(folder / keeper.STATE)[1]["seq"]
+    return state_file.read_state(folder / recorder.STATE)[1]["seq"]
 
 
 def test_batches_and_bare_decisions_are_followed_by_checkpoints(tmp_path):
@@ -423,7 +422,7 @@ def test_a_batch_from_a_generator_that_updates(tmp_path):
 
 def test_a_full_disk_in_a_batch(tmp_path):
     agent = Agent(superarm.lin_ucb(), store=tmp_path / "agent")
-    base = agent._keeper.journal._base
+    base = agent._session.recorder.journal._base
     made = [agent.select(CONTEXTS) for _ in range(400)]
     pages = base.execute("PRAGMA page_count").fetchone()[0]
     base.execute(f"PRAGMA max_page_count = {pages + 2}")
@@ -490,7 +489,9 @@ def test_a_fit_aside_that_fails_keeps_nobody_waiting(fails, tmp_path, monkeypatc
     def fail(*_):
         raise StoreError("no more")
 
-    monkeypatch.setattr(*((Program, "learn", fail) if fails == "fit" else (keeper.Keeper, "learned", fail)))
+    monkeypatch.setattr(
+        *((CompiledPolicy, "learn", fail) if fails == "fit" else (recorder.Recorder, "learned", fail))
+    )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for _ in range(5):
@@ -504,31 +505,31 @@ def test_a_fit_is_due_in_every_epoch():
     """Also after as many updates as the last one of the epoch before."""
     agent = Agent(superarm.glm_es_anytime(first=8, learn_every=5), arms=4, background=True)
     agent.select(CONTEXTS)
-    while agent._book.core.number < 1 or agent._book.core.updates < 5:
+    while agent._session.state.learner.number < 1 or agent._session.state.learner.updates < 5:
         agent.update(agent.select(CONTEXTS), 1.0)
         agent.wait()
-    assert int(np.asarray(agent._book.core.state.fit.version)) == 1
+    assert int(np.asarray(agent._session.state.learner.state.fit.version)) == 1
 
 
 def test_decisions_are_served_while_a_fit_is_made(monkeypatch):
     agent = agent_of("neural_ucb", background=True)
-    learn, begun, go_on = Program.learn, threading.Event(), threading.Event()
+    learn, begun, go_on = CompiledPolicy.learn, threading.Event(), threading.Event()
 
     def slow(*arguments):
         begun.set()
         assert go_on.wait(60)
         return learn(*arguments)
 
-    monkeypatch.setattr(Program, "learn", slow)
+    monkeypatch.setattr(CompiledPolicy, "learn", slow)
     for _ in range(5):
         agent.update(agent.select(np.eye(4)), 1.0)
     assert begun.wait(60)
     agent.update(agent.select(np.eye(4)), 1.0)  # neither waits for the fit
     assert agent.stats.updates == 6
-    assert int(agent._book.core.state.fit.version) == 0
+    assert int(agent._session.state.learner.state.fit.version) == 0
     go_on.set()
     agent.wait()
-    assert int(agent._book.core.state.fit.version) == 1
+    assert int(agent._session.state.learner.state.fit.version) == 1
 
 
 @pytest.mark.full
@@ -538,7 +539,7 @@ def test_an_epoch_that_replays_has_learned_in_the_background_too():
         decision = agent.select(np.random.default_rng(0).normal(size=(4, 4)))
         agent.update(decision, [1.0, 0.0])
         agent.wait()
-    core = agent._book.core
+    core = agent._session.state.learner
     assert core.number == 1
     assert int(core.state.fit.version) >= 4
 
@@ -575,11 +576,11 @@ def test_features_stay_after_a_restart_and_not_after_a_refusal(tmp_path):
     policy = superarm.glm_es(warmup=0, memory="arms")
     log = event_log(np.stack([CONTEXTS] * 3), [0, 1, 2], [1.0, 0.0, 1.0])
     agent = Agent(policy, arms=4, store=tmp_path / "agent")
-    agent._keeper.journal._base.execute("PRAGMA query_only = ON")
+    agent._session.recorder.journal._base.execute("PRAGMA query_only = ON")
     with pytest.raises(StoreError):
         agent.fit(log)
-    agent._keeper.journal._base.execute("PRAGMA query_only = OFF")
-    assert agent._book.arms.features is None
+    agent._session.recorder.journal._base.execute("PRAGMA query_only = OFF")
+    assert agent._session.state.arms.features is None
     agent.fit(log)
     died(agent)
     with Agent.open(tmp_path / "agent") as again, pytest.raises(ValueError, match="must stay as they were"):
@@ -601,10 +602,12 @@ def test_history_of_duels():
     agent, told_so = Agent(superarm.glm_duel()), Agent(superarm.glm_duel())
     log = event_log(np.stack([CONTEXTS] * 2), [[0, 1], [2, 1]], [[1.0, 0.0], [0.25, 0.75]])
     assert agent.fit(log) == 2
-    core = told_so._book.started(3)
+    core = told_so._session.state.started(3)
     for pair, shares in (([0, 1], [1.0, 0.0]), ([2, 1], [0.25, 0.75])):
-        event = program.Happened(np.array(pair, np.int32), CONTEXTS[pair], np.array(shares), np.ones(2, bool))
-        told_so._book.given(event)
+        event = program.Observation(
+            np.array(pair, np.int32), CONTEXTS[pair], np.array(shares), np.ones(2, bool)
+        )
+        told_so._session.state.given(event)
         core.learn_if_due()
     assert same_state(agent, told_so)
     wrong = event_log(CONTEXTS[None], [[0, 1]], [[1.0, 1.0]])
@@ -616,7 +619,7 @@ def test_room_is_counted_as_it_is_taken(monkeypatch):
     agent = agent_of("cn_ucb_doubling")
     for _ in range(3):
         agent.update(agent.select(np.eye(4)), np.ones(2))
-    core = agent._book.core
+    core = agent._session.state.learner
     assert core._replayed == sum(int(one.observed.sum()) for one in core.events) == 6
 
 
@@ -680,7 +683,7 @@ def test_slots_that_are_used_come_first():
 
 @pytest.mark.full
 def test_auto_does_not_change_its_mind(monkeypatch):
-    monkeypatch.setattr(learner, "ROOM", 8)
+    monkeypatch.setattr(learner, "FIRST_CAPACITY", 8)
     model = superarm.neural(superarm.perceptron(width=20), learn_every=50, steps=2)
     agent = Agent(superarm.neural_ucb(model, width="auto"), draws=0)
     for _ in range(20):
@@ -742,12 +745,12 @@ def test_an_empty_set_takes_no_feedback():
     agent = Agent(superarm.comb_ucb1(superarm.oracles.knapsack([3.0, 3.0, 3.0], 4.0)), arms=3)
     for _ in range(3):
         agent.update(agent.select(), -100.0)
-    before = agent._book.core.arrays()
+    before = agent._session.state.learner.arrays()
     decision = agent.select()
     assert decision.items == ()
     with pytest.raises(ValueError, match="feedback must be one number per item, 0, got 1"):
         agent.update(decision, 1.0)
-    after = agent._book.core.arrays()
+    after = agent._session.state.learner.arrays()
     assert all(np.array_equal(before[name], after[name]) for name in before)
 
 
@@ -760,7 +763,9 @@ def test_a_decision_that_the_caller_changes_is_learned_from_as_it_was():
             decision.scores[:] = 7.0
         agent.update(decision, 1.0)
     for one, other in zip(
-        changed._book.core.arrays().values(), left._book.core.arrays().values(), strict=True
+        changed._session.state.learner.arrays().values(),
+        left._session.state.learner.arrays().values(),
+        strict=True,
     ):
         np.testing.assert_array_equal(one, other)
 

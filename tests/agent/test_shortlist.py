@@ -28,7 +28,7 @@ def taught(policy, rounds=30):
 
 def scores(agent, catalogue):
     """Of the next decision, in double precision and all at once."""
-    core = agent._book.core
+    core = agent._session.state.learner
     with jax.enable_x64(True):
         beliefs = core.policy.model.beliefs(core.state, jnp.asarray(catalogue), core.policy.width)
         key = round_keys(core.keys, jnp.int64(core.decisions))[2]
@@ -58,7 +58,7 @@ OTHERS = [pytest.param(name, 150, marks=pytest.mark.full) for name in ("full", "
 def test_the_best_are_found(name, items, monkeypatch):
     monkeypatch.setattr(shortlist, "BLOCK", 16)
     monkeypatch.setattr(shortlist, "PIECE", 64)
-    shortlist._program.cache_clear()
+    shortlist._best_program.cache_clear()
     agent = taught(POLICIES[name]())
     catalogue = np.random.default_rng(1).normal(size=(items, DIM))
     before = agent.stats
@@ -139,7 +139,7 @@ def test_a_catalogue_that_grows_compiles_nothing_anew():
 def test_the_list_may_be_longer_than_a_piece(size, monkeypatch):
     monkeypatch.setattr(shortlist, "BLOCK", 8)
     monkeypatch.setattr(shortlist, "PIECE", 32)
-    shortlist._program.cache_clear()
+    shortlist._best_program.cache_clear()
     agent = taught(superarm.lin_ucb(), rounds=5)
     catalogue = np.random.default_rng(6).normal(size=(150, DIM))
     found = agent.shortlist(catalogue, size)

@@ -32,7 +32,7 @@ def small_pieces():
 
 
 def forget():
-    shortlist._program.cache_clear()
+    shortlist._best_program.cache_clear()
     shortlist._bounding.cache_clear()
 
 
@@ -77,7 +77,7 @@ def taught(kind, rounds, policy=None):
 
 def scores(agent, catalogue, radius=0.7):
     """In double precision, by the formula."""
-    record = agent._book.core.state.record
+    record = agent._session.state.learner.state.record
     widths = np.linalg.norm(catalogue.astype(float) @ np.asarray(record.factor.root), axis=1)
     return catalogue.astype(float) @ np.asarray(record.mean) + radius * widths
 
@@ -124,7 +124,7 @@ def test_no_score_is_above_its_bound(kind, radius, noise, scale):
     """Where nothing was learned bounds are scores but for rounding; without noise some widths are tiny."""
     for rounds in (0, 20, 100):
         agent = taught(kind, rounds, superarm.lin_ucb(radius=radius, noise=noise))
-        core = agent._book.core
+        core = agent._session.state.learner
         root = np.asarray(core.state.record.factor.root)
         directions = np.linalg.eigh(root @ root.T)[1].T
         rng = np.random.default_rng(rounds)
@@ -216,7 +216,9 @@ def test_a_radius_that_grows_is_not_bounded(kept):
     with jax.numpy_dtype_promotion("standard"):
         rows = agent.shortlist(catalogue, 20)
     with jax.enable_x64(True):
-        radius = agent.policy.explorer.radius.at(jnp.asarray(20), agent._book.core.state.record.factor.logdet)
+        radius = agent.policy.explorer.radius.at(
+            jnp.asarray(20), agent._session.state.learner.state.record.factor.logdet
+        )
     check(rows, scores(agent, catalogue, radius=float(radius)))
     assert kept == []
 

@@ -41,18 +41,22 @@ def test_the_log_rebuilds_the_state_bit_for_bit(name, tmp_path):
     rng, waiting = np.random.default_rng(0), []
     agent = agent_of(name, store=Store(tmp_path / "agent", checkpoint_every=13))
     drive(agent, rng, 45, waiting)
-    agent._keeper.close()  # as if it had died: no last checkpoint
-    agent._keeper = None
+    agent._session.recorder.close()  # as if it had died: no last checkpoint
+    agent._session.recorder = None
     again = Agent.open(tmp_path / "agent")
     assert same_state(agent, again)
-    fixed = agent._book.arms.fixed is not None
+    fixed = agent._session.state.arms.fixed is not None
     contexts = FEATURES if fixed else rng.normal(size=(6, DIM))
     for _ in range(3):
         one, other = agent.select(contexts), again.select(contexts)
         assert (one.id, one.items) == (other.id, other.items)
         np.testing.assert_array_equal(one.scores, other.scores)
     decision = waiting[0]  # made before the restart
-    feedback = 1.0 if len(decision.items) == 1 or agent._book.is_duel else np.ones(len(decision.items))
+    feedback = (
+        1.0
+        if len(decision.items) == 1 or agent._session.state.traits.compares
+        else np.ones(len(decision.items))
+    )
     assert agent.update(decision, feedback)
     assert again.update(decision.id, feedback)
     assert same_state(agent, again)
@@ -66,11 +70,11 @@ def test_fits_made_aside_are_rebuilt(tmp_path):
     drive(agent, rng, 60, [])
     agent.wait()
     agent.learn()
-    agent._keeper.close()
-    agent._keeper = None
+    agent._session.recorder.close()
+    agent._session.recorder = None
     again = Agent.open(tmp_path / "agent")
     assert same_state(agent, again)
-    assert int(agent._book.core.state.fit.version) > 1
+    assert int(agent._session.state.learner.state.fit.version) > 1
     again.close()
 
 
@@ -81,8 +85,8 @@ def test_history_is_rebuilt(tmp_path):
     )
     agent = Agent(superarm.lin_ucb(), store=tmp_path / "agent")
     agent.fit(log)
-    agent._keeper.close()
-    agent._keeper = None
+    agent._session.recorder.close()
+    agent._session.recorder = None
     again = Agent.open(tmp_path / "agent")
     assert same_state(agent, again)
     again.close()
@@ -98,7 +102,7 @@ def test_names_of_columns_and_places_are_kept(tmp_path):
     with Agent(superarm.comb_ucb1(superarm.top_k(1)), arms=5, store=tmp_path / "two") as agent:
         agent.select(ids=["x", "y"])
     with Agent.open(tmp_path / "two") as again:
-        assert again._book.arms.places == {"x": 0, "y": 1}
+        assert again._session.state.arms.places == {"x": 0, "y": 1}
 
 
 # Killed at any moment
@@ -164,7 +168,7 @@ def test_a_killed_process_loses_no_acknowledged_update(seed, tmp_path):
             features, rewards = told[:, 1:4], told[:, 4]
             precision = np.eye(3) + features.T @ features
             mean = np.linalg.solve(precision, features.T @ rewards)
-            np.testing.assert_allclose(agent._book.core.state.record.mean, mean, rtol=1e-9)
+            np.testing.assert_allclose(agent._session.state.learner.state.record.mean, mean, rtol=1e-9)
         agent.update(agent.select(np.eye(3)), 1.0)
 
 
@@ -193,7 +197,7 @@ def test_one_process_at_a_time(tmp_path):
 def test_power_safe_waits_for_the_disk(power_safe, level, tmp_path):
     """In WAL mode SQLite waits at every commit at level FULL, 2, and not at NORMAL, 1."""
     with Agent(superarm.lin_ucb(), store=Store(tmp_path / "agent", power_safe=power_safe)) as agent:
-        base = agent._keeper.journal._base
+        base = agent._session.recorder.journal._base
         assert base.execute("PRAGMA synchronous").fetchone() == (level,)
         assert base.execute("PRAGMA journal_mode").fetchone() == ("wal",)
 
@@ -318,13 +322,13 @@ def test_a_log_of_another_program_is_refused(tmp_path):
 def test_a_log_that_cannot_be_written_changes_nothing(tmp_path):
     agent = Agent(superarm.lin_ucb(), store=tmp_path / "agent")
     decision = agent.select(np.eye(3))
-    agent._keeper.journal._base.execute("PRAGMA query_only = ON")
+    agent._session.recorder.journal._base.execute("PRAGMA query_only = ON")
     with pytest.raises(StoreError, match=r"log\.sqlite: could not be used: "):
         agent.update(decision, 1.0)
     with pytest.raises(StoreError, match=r"log\.sqlite: could not be used: "):
         agent.select(np.eye(3))
     assert (agent.stats.decisions, agent.stats.updates) == (1, 0)
-    agent._keeper.journal._base.execute("PRAGMA query_only = OFF")
+    agent._session.recorder.journal._base.execute("PRAGMA query_only = OFF")
     assert agent.update(decision, 1.0)
     agent.close()
 
@@ -368,7 +372,7 @@ def test_files_from_before_curvatures_were_kept_are_loaded(name, tmp_path):
     again = Agent.load(tmp_path / "old.safetensors")
     for one in (agent, again):
         drive(one, np.random.default_rng(1), 10, [])
-    leaves = [jax.tree_util.tree_leaves_with_path(one._book.core.state) for one in (agent, again)]
+    leaves = [jax.tree_util.tree_leaves_with_path(one._session.state.learner.state) for one in (agent, again)]
     for (path, leaf), (_, other) in zip(*leaves, strict=True):
         if not jax.tree_util.keystr(path).endswith(".root"):
             np.testing.assert_allclose(leaf, other, rtol=1e-4, atol=1e-6, err_msg=str(path))
@@ -381,7 +385,9 @@ def test_stores_of_schema_1_are_opened(tmp_path):
     with Agent.open(tmp_path / "agent") as agent:
         assert agent.stats.updates == expected["updates"]
         assert agent.stats.pending == expected["pending"]
-        np.testing.assert_allclose(agent._book.core.state.record.mean, expected["mean"], rtol=1e-12)
+        np.testing.assert_allclose(
+            agent._session.state.learner.state.record.mean, expected["mean"], rtol=1e-12
+        )
         assert [agent.select(np.eye(3)).item for _ in range(5)] == expected["items"]
 
 

@@ -150,7 +150,7 @@ def test_the_log_of_sets(tmp_path):
     assert log.observed.tolist() == [[False, True]] * 10
     again = Agent(policy)
     assert again.fit(log) == 10  # what was not observed is not learned from
-    assert again._book.core.era.observations == 10
+    assert again._session.state.learner.run.observations == 10
 
 
 def ranked_log(tmp_path, policy, rounds=200, **settings):

@@ -10,7 +10,7 @@ from superarm import compiler
 from superarm.rows import cast, flat
 from superarm.simulation import lookahead as ahead
 from superarm.simulation import run as rollout
-from superarm.simulation.lookahead import rounds_ahead
+from superarm.simulation.lookahead import lookahead_rounds
 from superarm.widths import Dual, dual
 from superarm.widths.dual import DualAhead
 
@@ -59,7 +59,7 @@ def test_the_triangle_is_that_of_the_rows_kept(small_tiles):
         keys = rollout.keys_of(0)
         run = rollout.Run(policy, world, world.init(keys.world), keys, 0, keep_events=False)
         first = run.begin(keys.init, 40)
-        assert rounds_ahead(policy, world, first) == 5
+        assert lookahead_rounds(policy, world, first) == 5
         state = list(run.rounds(first, 0, 40))[-1][0]
         factor, count = state.record.factor, int(state.record.factor.count)
         rows = np.asarray(flat(cast(factor.rows, jnp.float64)))[:count]
@@ -99,7 +99,7 @@ def test_a_run_that_looks_ahead_is_the_run_that_does_not(small_tiles, monkeypatc
 def _ahead(policy, world):
     with jax.enable_x64(True):
         spec = superarm.Spec(dim=world.spec.dim, num_arms=world.spec.num_arms, capacity=100)
-        return rounds_ahead(policy, world, policy.init(jax.random.key(0), spec))
+        return lookahead_rounds(policy, world, policy.init(jax.random.key(0), spec))
 
 
 @pytest.mark.parametrize(

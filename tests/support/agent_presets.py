@@ -44,7 +44,7 @@ def agent_of(name: str, **options) -> Agent:
 
 def drive(agent: Agent, rng: np.random.Generator, rounds: int, waiting: list) -> None:
     """Choose among arms that come and go, and tell what came of it late, in any order, or never."""
-    fixed = agent._book.arms.fixed is not None
+    fixed = agent._session.state.arms.fixed is not None
     for _ in range(rounds):
         count = ARMS if fixed else int(rng.integers(4, ARMS + 1))
         contexts = FEATURES if fixed else rng.normal(size=(count, DIM))
@@ -57,12 +57,12 @@ def drive(agent: Agent, rng: np.random.Generator, rounds: int, waiting: list) ->
 def outcome(agent: Agent, decision, rng: np.random.Generator):
     """What came of a decision: 0 or 1 for every item."""
     rewards = (rng.random(len(decision.items)) < 0.5).astype(float)
-    return float(rewards[0]) if len(rewards) == 1 or agent._book.is_duel else rewards
+    return float(rewards[0]) if len(rewards) == 1 or agent._session.state.traits.compares else rewards
 
 
 def leaves_of(agent: Agent) -> list[np.ndarray]:
     """The state, bit by bit."""
-    return [array for _, array in sorted(agent._book.core.arrays().items())]
+    return [array for _, array in sorted(agent._session.state.learner.arrays().items())]
 
 
 def same_state(one: Agent, other: Agent) -> bool:

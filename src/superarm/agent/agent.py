@@ -1,43 +1,39 @@
-"""The stateful shell over a policy: choose now, learn when feedback comes, survive a restart."""
+"""The stateful shell over a policy: choose now, learn when feedback comes, survive a restart.
+
+Each call of an `Agent` holds its lock and hands on to a function of its session: see `session`.
+"""
 
 from __future__ import annotations
 
-import threading
 import time
-import warnings
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-import jax
 import numpy as np
 
 from superarm import checks
-from superarm.agent import inspection
-from superarm.agent.arms import Offered, Placed, require_places
-from superarm.agent.compiled import Decided, Happened
-from superarm.agent.learner import Core, Taken, happened_in
-from superarm.agent.selection import Pending, Selection, Told, require_shares, told_of
+from superarm.agent import choosing, explanation, learning
+from superarm.agent.learner import LearnerSnapshot
+from superarm.agent.selection import Selection
+from superarm.agent.session import Session
 from superarm.agent.settings import Settings
-from superarm.agent.state import Book
-from superarm.agent.store.recorder import Keeper, Store
+from superarm.agent.state import AgentState
+from superarm.agent.store.recorder import Recorder, Store, store_of
 from superarm.agent.store.snapshot import restored, snapshot
 from superarm.agent.store.state_file import read_state, write_state
-from superarm.agent.tables import Id, frame_of
-from superarm.errors import StoreError
+from superarm.agent.tables import Contexts, Id, Ids, Mask
 
 if TYPE_CHECKING:
+    import jax
     import pandas as pd
 
-NDArray = np.ndarray[Any, Any]
-AT_ONCE = 256  # decisions in one compiled call: what it takes to begin one is lost in them
-FEW = 8  # decisions that are not worth a program of their own
-NUMBERS = 2**20  # of features that are copied for it: 8 MB
-INTERRUPTED = "a call was interrupted; open or load the agent again"
+    from superarm.agent.feedback import Outcome
+    from superarm.evaluate.logs.log import Log
+    from superarm.policies.anytime import Anytime
+    from superarm.policy import Policy
 
 
 @dataclass(frozen=True)
@@ -71,7 +67,7 @@ class Agent:
     True
     >>> agent.update(decision.id, 1.0)  # later, in any order
     True
-    >>> agent.update(decision.id, 1.0)  # counted once
+    >>> agent.update(decision.id, 1.0)  # a repeated one is ignored
     False
 
     Calls may come from several threads; they are served one after another. A call that is refused changes
@@ -80,12 +76,19 @@ class Agent:
 
     def __init__(
         self,
-        policy: Any,
+        policy: Policy | Anytime,
         *,
         arms: int | Sequence[Id] | None = None,
         store: str | Path | Store | None = None,
         clock: Callable[[], float] = time.time,
-        **settings: Any,
+        seed: int = 0,
+        background: bool = False,
+        max_pending: int = 10_000,
+        max_age: float | None = None,
+        max_observations: int = 100_000,
+        min_propensity: float = 0.0,
+        draws: int | None = None,
+        ranking: bool = False,
     ) -> None:
         """Begin.
 
@@ -98,90 +101,91 @@ class Agent:
             store: a folder to keep state and log in, so that a restart loses nothing (`Agent.open`); a
                 `Store` says more. None to keep nothing.
             clock: seconds since 1970.
-            settings: any of
-
-                - seed: fixes all choices.
-                - background: fit in a thread of its own, and choose by the last fit meanwhile; otherwise fits
-                  are made when feedback makes them due, before `update` returns.
-                - max_pending, max_age: how many decisions wait for feedback, the oldest expiring first, and
-                  for how many seconds; None for any age.
-                - max_observations: that a policy which keeps all its history may keep.
-                - min_propensity: the least chance of every arm on offer; the policy explores uniformly as
-                  often as that takes.
-                - draws: decisions drawn for the chance of a choice where it cannot be computed; 0 not to.
-                  100, but 0 for duels, and where an oracle runs on the host, which then is called so often.
-                - ranking: whether the order within a set is a ranking, for the chances.
+            seed: fixes all choices.
+            background: fit in a thread of its own, and choose by the last fit meanwhile; otherwise fits are
+                made when feedback makes them due, before `update` returns.
+            max_pending: how many decisions wait for feedback, the oldest expiring first.
+            max_age: for how many seconds they wait; None for any time.
+            max_observations: that a policy which keeps all its history may keep.
+            min_propensity: the least probability of every arm on offer; the policy explores uniformly as
+                often as that takes.
+            draws: decisions drawn for the probability of a choice where it cannot be computed; 0 not to. None
+                for 100, but 0 for duels, and where an oracle runs on the host, which then is called so often.
+            ranking: whether the order within a set is a ranking, for propensities.
         """
         where = "agent"
         checks.has(where, "policy", policy, ("epochs", "check", "chooser"))
-        book = Book(where, policy, arms, settings)
-        self._take(book, clock, None if store is None else Keeper.begin(_store(store), book))
-
-    def _take(self, book: Book, clock: Callable[[], float], keeper: Keeper | None = None) -> None:
-        self._book, self._clock = book, clock
-        self._keeper: Keeper | None = keeper
-        self._lock = threading.RLock()
-        self._idle = threading.Condition(self._lock)
-        self._learner: threading.Thread | None = None
-        self._stopped = ""  # why no more calls are taken
-        self._whole = _Whole(self)
-        self._fitted = (-1, -1)  # epoch and updates of the last fit that was begun aside
+        settings: dict[str, Any] = {
+            "seed": seed,
+            "background": background,
+            "max_pending": max_pending,
+            "max_age": max_age,
+            "max_observations": max_observations,
+            "min_propensity": min_propensity,
+            "ranking": ranking,
+        }
+        state = AgentState(where, policy, arms, settings if draws is None else {**settings, "draws": draws})
+        recorder = None if store is None else Recorder.begin(store_of(store), state)
+        self._session = Session(state, clock, recorder)
 
     @classmethod
-    def _of(cls, book: Book, clock: Callable[[], float], keeper: Keeper | None = None) -> Agent:
+    def _of(cls, session: Session) -> Agent:
         agent = cls.__new__(cls)
-        agent._take(book, clock, keeper)
+        agent._session = session
         return agent
 
     @property
-    def policy(self) -> Any:
+    def policy(self) -> Policy | Anytime:
         """The policy."""
-        return self._book.policy
+        return self._session.state.policy
 
     @property
     def settings(self) -> Settings:
         """How it works."""
-        return self._book.settings
+        return self._session.state.settings
 
     @property
     def arms(self) -> tuple[Id, ...]:
         """The ids of the arms that have a place, in its order; none where features are all that counts."""
-        return tuple(self._book.arms.places)
+        return tuple(self._session.state.arms.places)
 
     @property
     def num_arms(self) -> int | None:
         """How many arms have a place, or can get one; None where features are all that counts."""
-        return self._book.arms.fixed
+        return self._session.state.arms.fixed
 
     @property
     def stats(self) -> Stats:
         """What it has done."""
-        with self._lock:
-            book = self._book
+        with self._session.lock:
+            state = self._session.state
             return Stats(
-                decisions=0 if book.core is None else book.core.decisions,
-                updates=book.updates,
-                pending=len(book.waiting),
-                expired=book.expired,
-                repeated=book.repeated,
-                refused_fits=0 if book.core is None else book.core.refused_fits,
+                decisions=state.decisions,
+                updates=state.updates,
+                pending=len(state.waiting),
+                expired=state.expired,
+                repeated=state.repeated,
+                refused_fits=0 if state.learner is None else state.learner.refused_fits,
             )
 
-    def taken(self, dim: int) -> Taken:
+    def snapshot(self, dim: int) -> LearnerSnapshot:
         """Return a copy of what decides: the policy in force, its state, and how many decisions it made.
 
         Args:
             dim: features per arm, for an agent that has not begun.
         """
-        with self._lock:
-            if self._book.dim not in (None, dim):
-                raise ValueError(f"taken: dim must be {self._book.dim}, as before, got {dim}")
-            with self._book.tried(dim, keep=False) as core:
-                return core.snapshot()
+        with self._session.lock:
+            state = self._session.state
+            if state.dim not in (None, dim):
+                raise ValueError(f"snapshot: dim must be {state.dim}, as before, got {dim}")
+            with state.provisional(dim, keep=False) as learner:
+                return learner.snapshot()
 
     # Choosing
 
-    def select(self, contexts: Any = None, *, ids: Any = None, mask: Any = None) -> Selection:
+    def select(
+        self, contexts: Contexts | None = None, *, ids: Ids | None = None, mask: Mask | None = None
+    ) -> Selection:
         """Choose among arms.
 
         Args:
@@ -194,105 +198,44 @@ class Agent:
             ValueError, TypeError: what was given does not fit.
             NoChoiceError: nothing feasible is on offer.
         """
-        with self._lock:
-            self._require_open()
-            book = self._book
-            offered = self._offered(contexts, ids, mask)
-            with book.tried(offered.dim) as core:
-                placed = book.arms.placed(offered)
-                selection = self._decided(
-                    offered, placed, core.decisions, *core.choose(placed.slate, book.chances)
-                )
-            self._after()
+        session = self._session
+        with session.lock:
+            if session.stopped:
+                session.require_open()
+            selection = choosing.choose(session, contexts, ids, mask)
+            session.settle()
             return selection
 
-    def _offered(self, contexts: Any = None, ids: Any = None, mask: Any = None) -> Offered:
-        book = self._book
-        offered = book.arms.offer("select", contexts, ids, mask, book.dim)
-        book.settings.require_floor(book.policy.chooser.size, offered.mask)
-        return offered
-
-    def _decided(self, offered: Offered, placed: Placed, number: int, one: Decided, epoch: int) -> Selection:
-        """Record a decision, and return it."""
-        book, names = self._book, placed.names(one.items)
-        selection = Selection(
-            id=number,
-            items=names,
-            features=one.features[: one.used].copy(),  # the caller may change them
-            scores=one.scores[: one.used],
-            propensities=None if one.chance is None else one.chance[: one.used],
-            errors=None if one.error is None else one.error[: one.used],
-        )
-        seen = np.zeros(len(one.items), bool)
-        pending = Pending(names, one.items, one.features, seen, one.memo, self._clock(), epoch)
-        with self._whole:
-            if self._keeper is not None:
-                self._keeper.decided(selection, pending, offered)
-            book.arms.settle(offered)
-            book.decided(pending)
-        return selection
-
-    def select_many(self, batch: Iterable[Any]) -> list[Selection]:
+    def select_many(self, batch: Iterable[Contexts | Mapping[str, Any]]) -> list[Selection]:
         """Choose once for each of several contexts (n, d), or mappings of the arguments of `select`.
 
         The choices are those of `select` one by one. Many of one shape in a row are made in one compiled
         call, of which there is one for every power of two of them, from 8 on. Where one is refused, those
         before it have been made, and wait for feedback.
         """
-        wanted = [one if isinstance(one, Mapping) else {"contexts": one} for one in batch]
-        made: list[Selection] = []
-        with self._lock:
-            self._require_open()
-            with self._together():
-                while len(made) < len(wanted):
-                    alike = self._alike(wanted[len(made) : len(made) + AT_ONCE])
-                    made += self._select_alike(alike) if alike else [self.select(**wanted[len(made)])]
-            self._after()
+        session, wanted = self._session, list(batch)
+        with session.lock:
+            session.require_open()
+            made = choosing.choose_many(session, wanted)
+            session.settle()
             return made
 
-    def _alike(self, wanted: Sequence[Mapping[str, Any]]) -> list[tuple[Offered, Placed]]:
-        """The first of what is wanted that can be decided in one call; none, where they are few."""
-        book = self._book
-        found: list[tuple[Offered, Placed]] = []
-        most = 0 if book.core is None else book.core.at_once
-        for one in wanted[:most] if min(len(wanted), most) >= FEW else ():
-            try:
-                offered = self._offered(**one)
-            except Exception:  # which `select` raises again, when those before it have been made
-                break
-            placed = book.arms.placed(offered)
-            shape = placed.slate.packed.shape
-            if not book.arms.knows(offered) or shape[0] * shape[1] * (len(found) + 1) > NUMBERS:
-                break
-            if found and shape != found[0][1].slate.packed.shape:
-                break
-            found.append((offered, placed))
-        return found if len(found) >= FEW else []
-
-    def _select_alike(self, alike: list[tuple[Offered, Placed]]) -> Iterator[Selection]:
-        book = self._book
-        core = book.started(alike[0][0].dim)
-        decided, epoch = core.choose_all([placed.slate for _, placed in alike], book.chances)
-        for (offered, placed), one in zip(alike, decided, strict=True):
-            yield self._decided(offered, placed, core.decisions, core.sound(one), epoch)
-
-    def predict(self, contexts: Any = None, *, ids: Any = None, mask: Any = None) -> tuple[Id, ...]:
+    def predict(
+        self, contexts: Contexts | None = None, *, ids: Ids | None = None, mask: Mask | None = None
+    ) -> tuple[Id, ...]:
         """Return the ids of what is best by all that was learned, without exploring; nothing is recorded."""
-        with self._lock:
-            book = self._book
-            offered = book.arms.offer("predict", contexts, ids, mask, book.dim)
-            placed = book.arms.placed(offered)
-            with book.tried(offered.dim, keep=False) as core:
-                return placed.names(core.predict(placed.slate).items)
+        with self._session.lock:
+            return choosing.predict(self._session, contexts, ids, mask)
 
-    def shortlist(self, contexts: Any, size: int) -> NDArray:
+    def shortlist(self, contexts: Contexts | jax.Array, size: int) -> np.ndarray[Any, Any]:
         """Return the rows of the `size` best of a large catalogue, the best first, for `select` to decide.
 
         Items are scored as the next decision will score them, in single precision for linear models: a
         million with 64 features in a ninth of a second on one core, with a diagonal width in a fiftieth.
         LinUCB with the full width takes half its time where bounds rule most items out, if they come as
-        float32. The chance that `min_propensity` gives to all is left to `select`. Nothing is recorded. A
-        program is compiled for every power of two of n, up to 2^17, and of the size; above, more for bounds.
+        float32. The probability that `min_propensity` gives to all is left to `select`. Nothing is recorded.
+        A program is compiled for every power of two of n, up to 2^17, and of the size; above, more for
+        bounds.
 
         Args:
             contexts: (n, d) features, or a table as `select` takes them; as a float32 array of JAX nothing is
@@ -307,55 +250,22 @@ class Agent:
         >>> decision.item == int(rows[0])
         True
         """
-        where, book = "shortlist", self._book
-        if book.arms.fixed is not None or not book.policy.epochs(1)[0].policy.traits.pointwise:
-            must = "the policy must score items one by one, by their features alone"
-            raise ValueError(f"{where}: {must}, got {book.policy.name}")
-        with self._lock:
-            features = contexts
-            if not isinstance(contexts, jax.Array | np.ndarray):
-                features = frame_of(where, contexts, book.arms.columns, labels=False).values
-            if features.ndim != 2 or features.dtype.kind not in "fiu" or not all(features.shape):
-                got = f"{features.dtype} {features.shape}"
-                raise ValueError(f"{where}: contexts must be an array (n, d) of numbers, got {got}")
-            count, dim = features.shape
-            if book.dim not in (None, dim):
-                raise ValueError(f"{where}: contexts must have {book.dim} features, as before, got {dim}")
-            most = checks.count(where, "size", size)
-            checks.between(where, "size", most, 1, count)
-            with book.tried(dim, keep=False) as core:
-                return core.shortlist(features, most)
+        with self._session.lock:
+            return choosing.shortlist(self._session, contexts, size)
 
     def explain(self, decision: Selection) -> pd.DataFrame:
         """Return one row per chosen item: the score that it was chosen by, and what is believed of it now.
 
         Columns: item, score, mean, width (one standard deviation, or the width of a confidence bound; NaN
         where the model has none) and bonus, which is what the score had above the mean of now. The score of
-        an arm in a duel is its utility: what made the two meet is the doubt about their difference.
+        an arm in a duel is its utility: what made the two meet is the uncertainty of their difference.
         """
-        if not isinstance(decision, Selection):
-            raise TypeError(f"explain: decision must be a Selection, got {type(decision).__name__}")
-        with self._lock:
-            book, dim = self._book, decision.features.shape[1]
-            if book.core is None or book.dim != dim or decision.id >= book.core.decisions:
-                raise ValueError(f"explain: decision must be one of this agent's, got number {decision.id}")
-            # A duel may be of an arm with itself.
-            places = {name: place for place, name in enumerate(dict.fromkeys(decision.items))}
-            places = places if book.arms.fixed is None else book.arms.places
-            if unknown := [name for name in decision.items if name not in places]:
-                raise ValueError(f"explain: decision must be one of this agent's, got arm {unknown[0]!r}")
-            index = [places[name] for name in decision.items]
-            rows = np.zeros((book.arms.fixed or inspection.padded(len(index)), dim))
-            rows[index] = decision.features
-            mean, width = (one[index] for one in inspection.beliefs(book.core.policy, book.core.state, rows))
-            columns = {"item": list(decision.items), "score": decision.scores, "mean": mean, "width": width}
-            import pandas as pd  # a third of a second, for those who look
-
-            return pd.DataFrame(columns | {"bonus": decision.scores - mean})
+        with self._session.lock:
+            return explanation.explain(self._session, decision)
 
     # Learning
 
-    def update(self, decision: Selection | int, feedback: Any) -> bool:
+    def update(self, decision: Selection | int, feedback: Outcome) -> bool:
         """Learn what came of a decision, at any time and in any order.
 
         Args:
@@ -372,95 +282,22 @@ class Agent:
             UnknownDecisionError: no such decision was made.
             ValueError, TypeError: the feedback does not fit.
         """
-        with self._lock:
-            self._require_open()
-            now = self._clock()  # once: what is accepted now must be in time when it is replayed, too
-            told = self._read(decision, feedback, now)
-            if self._book.core is not None:
-                self._book.core.make_room(told.count)
-            return self._learned_from(told, now)
+        session = self._session
+        with session.lock:
+            if session.stopped:
+                session.require_open()
+            return learning.update(session, decision, feedback)
 
-    def _learned_from(self, told: Told, now: float) -> bool:
-        book = self._book
-        if not told.count:
-            book.repeated += 1
-            return False
-        with self._whole:
-            if self._keeper is not None:
-                self._keeper.told(told.number, told.values, told.new, now)
-            book.told(told.number, told.values, told.new)
-            failure = self._learn_if_due(now)
-        self._tell(failure)
-        self._after()
-        return True
-
-    def _learn_if_due(self, now: float) -> BaseException | None:
-        """Fit, where a fit is due; one that fails is logged, and leaves the fit before in force.
-
-        Returns:
-            What a fit failed with, for `_tell` once all is settled.
-        """
-        core = self._book.core
-        if core is None:
-            return None
-        try:
-            core.learn_if_due()
-        except BaseException as error:
-            self._log_failure(now, core)
-            return error
-        return None
-
-    def _tell(self, failure: BaseException | None) -> None:
-        """Raise the interrupt of a fit; warn of its error: what was observed is recorded all the same."""
-        if failure is None:
-            return
-        if not isinstance(failure, Exception):
-            raise failure
-        warnings.warn(f"agent: a fit failed: {failure}", RuntimeWarning, stacklevel=4)
-
-    def _log_failure(self, now: float, core: Core) -> None:
-        if self._keeper is None:
-            return
-        try:
-            self._keeper.failed(now, core)
-        except BaseException:
-            self._stopped = INTERRUPTED  # a replay would make the fit
-            raise
-
-    def _read(self, decision: Selection | int, feedback: Any, now: float) -> Told:
-        """What the feedback says, checked."""
-        book = self._book
-        number = decision.id if isinstance(decision, Selection) else decision
-        pending = book.find(number, now)
-        if pending is not None and isinstance(decision, Selection) and decision.items != pending.ids:
-            must = f"decision must be one of this agent's, whose number {number} chose {pending.ids}"
-            raise ValueError(f"update: {must}, got {decision.items}")
-        return told_of(int(number), pending, feedback, duel=book.is_duel, allowed=book.feedback_range)
-
-    def update_many(self, pairs: Iterable[tuple[Selection | int, Any]]) -> list[bool]:
+    def update_many(self, pairs: Iterable[tuple[Selection | int, Outcome]]) -> list[bool]:
         """Learn from several decisions; see `update`. All are checked before any is learned from."""
-        batch = list(pairs)
-        with self._lock:
-            self._require_open()
-            now = self._clock()
-            read = [self._read(decision, feedback, now) for decision, feedback in batch]
-            numbers = [told.number for told in read]
-            twice = len(set(numbers)) < len(numbers)  # then the second is no news any more
-            if self._book.core is not None:
-                news: Counter[int] = Counter()
-                for told in read:
-                    news[told.number] += told.count
-                size = self.policy.chooser.size
-                self._book.core.make_room(sum(min(count, size) for count in news.values()))
-            with self._together():
-                learned = [
-                    self._learned_from(self._read(*pair, now) if twice else told, now)
-                    for pair, told in zip(batch, read, strict=True)
-                ]
-            self._after()
+        session, batch = self._session, list(pairs)
+        with session.lock:
+            session.require_open()
+            learned = learning.update_many(session, batch)
+            session.settle()
             return learned
 
-    def fit(self, log: Any) -> int:
+    def fit(self, log: Log) -> int:
         """Learn from history: choices that were made elsewhere, and what came of them.
 
         Args:
@@ -470,114 +307,22 @@ class Agent:
         Returns:
             How many events were learned from. Each counts as a decision.
         """
-        where, book = "fit", self._book
-        checks.has(where, "log", log, ("contexts", "actions", "rewards", "observed"))
-        with self._lock:
-            self._require_open()
-            if book.arms.fixed is not None:
-                require_places(where, book.arms.places, log)
-            arms, dim = log.contexts.shape[1:]
-            if book.dim not in (None, dim) or book.arms.fixed not in (None, arms):
-                fixed = "any number of" if book.arms.fixed is None else book.arms.fixed
-                must = f"log must have {fixed} arms with {book.dim or dim} features"
-                raise ValueError(f"{where}: {must}, got {arms} with {dim}")
-            events = happened_in(where, log, book.policy.chooser.size, book.feedback_range)
-            for one in events if book.is_duel else ():
-                require_shares(where, one.feedback, one.observed)
-            with book.tried(dim) as core:
-                core.make_room(sum(int(one.observed.sum()) for one in events))
-                book.arms.require_same(where, events)
-                with self._together():
-                    for one in events:
-                        self._take_in(core, one)
-            self._after()
-            return len(events)
-
-    def _take_in(self, core: Core, event: Happened) -> None:
-        now = self._clock()
-        with self._whole:
-            if self._keeper is not None:
-                self._keeper.given(core.decisions, event, now)
-            self._book.given(event)
-            failure = self._learn_if_due(now)
-        self._tell(failure)
+        checks.has("fit", "log", log, ("contexts", "actions", "rewards", "observed", "arms"))
+        with self._session.lock:
+            self._session.require_open()
+            count = learning.fit(self._session, log)
+            self._session.settle()
+            return count
 
     def learn(self) -> None:
         """Fit now, whether or not it is due."""
-        with self._lock:
-            self._require_open()
-            self.wait()
-            core = self._book.core
-            if core is None or core.policy.learn_every is None:
-                return
-            fit = core.fit_now()
-            with self._whole:
-                if self._keeper is not None:
-                    self._keeper.learned(self._clock())
-                core.learned(fit)
+        with self._session.lock:
+            self._session.require_open()
+            learning.learn_now(self._session)
 
     def wait(self) -> None:
         """Wait for a fit that is made in the background."""
-        with self._idle:
-            self._idle.wait_for(lambda: self._learner is None)
-
-    def _after(self) -> None:
-        """Write a checkpoint, and learn in the background, where they are due."""
-        core = self._book.core
-        if self._learner is not None or core is None:
-            return
-        self._checkpoint_if_due()
-        if self.settings.background and core.era.due and (core.number, core.updates) != self._fitted:
-            self._fitted = (core.number, core.updates)
-            seq = 0 if self._keeper is None else self._keeper.journal.last
-            taken = (core.snapshot(), seq)
-            learner = threading.Thread(target=self._learn_aside, args=taken, daemon=True)
-            try:
-                learner.start()
-            except RuntimeError as error:  # no more threads; the next fit that is due may have one
-                warnings.warn(f"agent: no fit was begun: {error}", RuntimeWarning, stacklevel=4)
-            else:
-                self._learner = learner  # whose last word waits for the lock that is held here
-
-    def _checkpoint_if_due(self) -> None:
-        if self._keeper is None or not self._keeper.due:
-            return
-        try:
-            self._keeper.checkpoint(self._book)
-        except StoreError as error:  # the log has all that happened, and the next one may succeed
-            warnings.warn(f"agent: no checkpoint could be written: {error}", RuntimeWarning, stacklevel=4)
-
-    def _learn_aside(self, taken: Taken, seq: int) -> None:
-        """Fit a copy of the state as it was after an entry of the log, and hand the fit over."""
-        failure = ""
-        try:
-            self._hand_over(taken, taken.fit(), seq)
-        except Exception as error:  # a thread's error would be lost
-            failure = f"agent: a fit in the background failed: {error}"
-        finally:
-            with self._idle:
-                self._learner = None
-                self._idle.notify_all()
-        if failure:
-            warnings.warn(failure, RuntimeWarning, stacklevel=2)
-
-    def _hand_over(self, taken: Taken, fit: Any, seq: int) -> None:
-        with self._lock:
-            core = self._book.core
-            if core is None or core.number != taken.number or self._stopped:
-                return
-            with self._whole:
-                if self._keeper is not None:
-                    self._keeper.learned(self._clock(), seq)
-                core.learned(fit)
-            self._checkpoint_if_due()
-
-    def _together(self) -> AbstractContextManager[None]:
-        return nullcontext() if self._keeper is None else self._keeper.together()
-
-    def _require_open(self) -> None:
-        if self._stopped:
-            raise StoreError(f"agent: {self._stopped}")
+        self._session.background.wait()
 
     # Keeping
 
@@ -586,14 +331,20 @@ class Agent:
 
         The file is replaced as a whole: if that fails, the one before is still there.
         """
-        with self._lock:
-            self._require_open()
-            self.wait()
-            write_state(Path(path), *snapshot(self._book))
+        with self._session.lock:
+            self._session.require_open()
+            self._session.background.wait()
+            write_state(Path(path), *snapshot(self._session.state))
             return Path(path)
 
     @classmethod
-    def load(cls, path: str | Path, *, policy: Any = None, clock: Callable[[], float] = time.time) -> Agent:
+    def load(
+        cls,
+        path: str | Path,
+        *,
+        policy: Policy | Anytime | None = None,
+        clock: Callable[[], float] = time.time,
+    ) -> Agent:
         """Return the agent of a file. Decisions go on as if it had never been away.
 
         Args:
@@ -602,37 +353,33 @@ class Agent:
                 otherwise the file says it.
             clock: seconds since 1970.
         """
-        return cls._of(restored(*read_state(Path(path)), policy=policy), clock)
+        return cls._of(Session(restored(*read_state(Path(path)), policy=policy), clock))
 
     @classmethod
     def open(
-        cls, store: str | Path | Store, *, policy: Any = None, clock: Callable[[], float] = time.time
+        cls,
+        store: str | Path | Store,
+        *,
+        policy: Policy | Anytime | None = None,
+        clock: Callable[[], float] = time.time,
     ) -> Agent:
         """Return the agent of a store: its last checkpoint, and what the log says happened since."""
-        keeper, book = Keeper.reopen(_store(store), policy=policy)
-        return cls._of(book, clock, keeper)
+        recorder, state = Recorder.reopen(store_of(store), policy=policy)
+        return cls._of(Session(state, clock, recorder))
 
     def checkpoint(self) -> None:
         """Write the state to the store now; the log before it is forgotten as far as the store says."""
-        with self._lock:
-            self._require_open()
-            self.wait()
-            if self._keeper is not None:
-                self._keeper.checkpoint(self._book)
+        session = self._session
+        with session.lock:
+            session.require_open()
+            session.background.wait()
+            if session.recorder is not None:
+                session.recorder.checkpoint(session.state)
 
     def close(self) -> None:
         """Write a checkpoint, and give the store back; an agent without a store goes on."""
-        with self._lock:
-            keeper = self._keeper
-            if keeper is None:
-                return
-            try:
-                if not self._stopped:
-                    self.checkpoint()
-            finally:
-                self._stopped = self._stopped or "it was closed; Agent.open goes on with its store"
-                self._keeper = None
-                keeper.close()
+        with self._session.lock:
+            self._session.close()
 
     def __enter__(self) -> Agent:
         """Return itself."""
@@ -643,24 +390,3 @@ class Agent:
     ) -> None:
         """Close."""
         self.close()
-
-
-class _Whole:
-    """A step that is logged and made as one: cut short, what is logged and what is known would part.
-
-    Where the log could not be written, nothing has been, and the step is not made.
-    """
-
-    def __init__(self, agent: Agent) -> None:
-        self.agent = agent
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, kind: type[BaseException] | None, *_: Any) -> None:
-        if kind is not None and not issubclass(kind, StoreError):
-            self.agent._stopped = INTERRUPTED
-
-
-def _store(store: str | Path | Store) -> Store:
-    return store if isinstance(store, Store) else Store(Path(store))

@@ -9,44 +9,43 @@ from typing import Any
 import numpy as np
 
 from superarm import checks
-from superarm.agent import inspection
-from superarm.agent.compiled import Slate
-from superarm.agent.tables import Id, frame_of, ids_of, mask_of
+from superarm.agent.compiled import OfferBuffer, padded
+from superarm.agent.tables import Contexts, Id, Ids, Mask, ids_of, mask_of, read_table
 from superarm.policy import Policy
 
 NDArray = np.ndarray[Any, Any]
 
 
-# Not frozen: that takes longer to make, and every decision makes some.
+# Not frozen: that takes longer to make, and every decision makes one.
 @dataclass(slots=True)
 class Offered:
-    """What is on offer: contexts (n, d), the arms' ids, which are available (n,), and names of columns."""
+    """What the caller offers, checked: contexts (n, d), the arms' ids, which are available (n,).
+
+    Attributes:
+        columns: names of the features, where a table had some.
+        places: (n,) of the arms, for policies that know them by index; None for the first n.
+    """
 
     contexts: NDArray
     ids: tuple[Id, ...]
     mask: NDArray
     columns: tuple[str, ...] | None = None
+    places: NDArray | None = None
 
     @property
     def dim(self) -> int:
         """d."""
         return int(self.contexts.shape[1])
 
-
-@dataclass(slots=True)
-class Placed:
-    """The same with every arm in its place; `places` (n,) are those of the ids, None for the first n."""
-
-    slate: Slate
-    ids: tuple[Id, ...]
-    places: NDArray | None = None
-
     def names(self, items: NDArray) -> tuple[Id, ...]:
         """The ids of chosen places; -1 is none."""
+        if len(items) == 1 and self.places is None:  # what it mostly is
+            item = items.item(0)
+            return (self.ids[item],) if item >= 0 else ()
         chosen = [place for place in items.tolist() if place >= 0]
         if self.places is not None:
             chosen = [int(np.flatnonzero(self.places == place)[0]) for place in chosen]
-        return tuple([self.ids[one] for one in chosen])
+        return tuple([self.ids[index] for index in chosen])
 
 
 @dataclass
@@ -71,38 +70,40 @@ class Arms:
     _ids: tuple[Id, ...] = ()  # those asked for last, which mostly come again
     _located: tuple[NDArray, list[Id]] | None = None  # the places of these, and which are new
 
-    def offer(self, where: str, contexts: Any, ids: Any, mask: Any, dim: int | None) -> Offered:
+    def offer(
+        self, where: str, contexts: Contexts | None, ids: Ids | None, mask: Mask | None, dim: int | None
+    ) -> Offered:
         """Return what is on offer, checked: d must be `dim`, unless that is None."""
         if contexts is None:
             if self.fixed is None:
                 raise TypeError(f"{where}: contexts must be given, got None")
             names = self._default(self.fixed) if ids is None else ids_of(where, ids, None)
             return self._known(where, np.zeros((len(names), dim or 1)), names, mask, None)
-        frame = frame_of(where, contexts, self.columns, labels=ids is None)
-        count, got = frame.values.shape
+        table = read_table(where, contexts, self.columns, labels=ids is None)
+        count, got = table.values.shape
         if not count or not got:
-            raise ValueError(f"{where}: contexts must not be empty, got shape {frame.values.shape}")
+            raise ValueError(f"{where}: contexts must not be empty, got shape {table.values.shape}")
         if dim is not None and got != dim:
             raise ValueError(f"{where}: contexts must have {dim} features, as before, got {got}")
-        given = frame.ids if ids is None else ids_of(where, ids, count)
+        given = table.ids if ids is None else ids_of(where, ids, count)
         names = self._default(count) if given is None else given
-        return self._known(where, frame.values, names, mask, frame.columns)
+        return self._known(where, table.values, names, mask, table.columns)
 
     def _default(self, count: int) -> tuple[Id, ...]:
         """The ids of `count` arms that came without: those of old, or their row numbers."""
         return tuple(self.places) if len(self.places) == count else tuple(range(count))
 
-    def placed(self, offered: Offered) -> Placed:
+    def placed(self, offered: Offered) -> OfferBuffer:
         """Return the offer with every arm in its place; new arms come after the others."""
         if self.fixed is None:
-            count = len(offered.ids)
-            slate = Slate(inspection.padded(max(count, self.least)), offered.dim)
-            slate.put(slice(count), offered.contexts, offered.mask)
-            return Placed(slate, offered.ids)
-        places, _ = self._located_at(offered.ids)
-        slate = Slate(self.fixed, offered.dim)
-        slate.put(places, offered.contexts, offered.mask)
-        return Placed(slate, offered.ids, places)
+            count, dim = offered.contexts.shape
+            buffer = OfferBuffer(padded(max(count, self.least)), dim)
+            buffer.put(slice(count), offered.contexts, offered.mask)
+            return buffer
+        offered.places = self._located_at(offered.ids)[0]
+        buffer = OfferBuffer(self.fixed, offered.dim)
+        buffer.put(offered.places, offered.contexts, offered.mask)
+        return buffer
 
     def knows(self, offered: Offered) -> bool:
         """Whether there is nothing to remember of an offer, so that it changes no other."""
@@ -220,7 +221,7 @@ def arms_of(where: str, policy: Policy, arms: int | Sequence[Id] | None) -> Arms
 
 def require_places(where: str, arms: Sequence[Id] | Mapping[Id, int], log: Any) -> None:
     """Refuse a log that says its arms, if these have other places."""
-    told = getattr(log, "arms", None)
-    if told is not None and tuple(arms)[: len(told)] != told:
+    named = log.arms
+    if named is not None and tuple(arms)[: len(named)] != named:
         must = "the agent's arms must be those of the log in their order, `log.arms`"
         raise ValueError(f"{where}: {must}, got {list(arms)[:8]}")

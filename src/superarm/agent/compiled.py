@@ -37,26 +37,38 @@ Leaves = list[Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Chances:
-    """How the chances of choices are found, and their floor.
+class PropensityRule:
+    """How the probabilities of choices are found, and their floor.
 
     Args:
-        floor: the least chance of an arm on offer; None for none.
-        draws: decisions to draw where chances are not exact; 0 to leave them unknown.
+        floor: the least probability of an arm on offer; None for none.
+        draws: decisions to draw where probabilities are not exact; 0 to leave them unknown.
         ranking: whether a slot of a set is a position.
     """
 
-    floor: Any = None
+    floor: np.float64 | None = None
     draws: int = 0
     ranking: bool = False
 
 
-class Slate:
+MIN_ARMS = 8  # to compile for
+
+
+def padded(num_arms: int) -> int:
+    """The number of arms to compile for: the next power of two, so that a few compilations serve any number.
+
+    >>> [padded(number) for number in (1, 9, 16)]
+    [8, 16, 16]
+    """
+    return max(MIN_ARMS, 1 << (num_arms - 1).bit_length())
+
+
+class OfferBuffer:
     """Arms in their places, and when: one array, since a compiled function takes microseconds for each.
 
     Attributes:
-        packed: (1 + n, 1 + d): first the numbers of the decision, as `Program.select` gives them; then per
-            arm 1 where it is on offer, and its features.
+        packed: (1 + n, 1 + d): first the numbers of the decision, as `CompiledPolicy.select` gives them; then
+            per arm 1 where it is on offer, and its features.
     """
 
     __slots__ = ("packed",)
@@ -84,7 +96,7 @@ class Slate:
 
 # Not frozen: that takes longer to make, and every decision and its feedback make some.
 @dataclass(slots=True)
-class Decided:
+class RawDecision:
     """A decision: items (k,), of which the first `used` are there, features (k, d) and scores (k,) of them.
 
     Attributes:
@@ -104,7 +116,7 @@ class Decided:
 
 
 @dataclass(slots=True)
-class Happened:
+class Observation:
     """What was observed: items (k,), features (k, d), feedback (k,), observed (k,) and the memo."""
 
     items: NDArray
@@ -123,76 +135,81 @@ class Happened:
         return found
 
 
-class Program:
+class CompiledPolicy:
     """The functions of a policy over the leaves of its states. Numbers of decisions choose the randomness."""
 
     @double
     def __init__(self, policy: Policy, like: State, keys: Keys) -> None:
         """Take a policy, a state of its like, and the keys of all chance."""
         leaves, structure = jax.tree.flatten(policy)
-        self.policy = policy
+        self.policy, self.native = policy, policy.native
+        self._selects: dict[PropensityRule, Any] = {}
         self._leaves = [jnp.asarray(leaf) for leaf in leaves]
         self._keys = jnp.stack([jax.random.key_data(key) for key in jax.tree.leaves(keys)])
         self._compiled = _compiled(structure, jax.tree.structure(like), jax.random.key_impl(keys.init))
 
-    def select(self, state: Leaves, number: int, count: int, slate: Slate, chances: Chances) -> Decided:
+    def select(
+        self, state: Leaves, number: int, count: int, buffer: OfferBuffer, rule: PropensityRule
+    ) -> RawDecision:
         """Choose in decision `number` of all, `count` of the policy's."""
-        packed = slate.packed
+        packed = buffer.packed
         packed[0, 0], packed[0, 1] = number, count  # exact up to 2^53
-        if not self.policy.native:
-            return self._on_host(state, slate, chances)
-        function = self._compiled.select(chances.draws, chances.ranking)
+        if not self.native:
+            return self._on_host(state, buffer, rule)
+        function = self._selects.get(rule)
+        if function is None:
+            function = self._selects[rule] = self._compiled.select(rule.draws, rule.ranking)
         with jax.enable_x64(True):
-            rows, memo = function(self._leaves, state, self._keys, packed, chances.floor)
-        return self._decided(np.asarray(rows).copy(), [np.asarray(leaf) for leaf in memo], slate)
+            rows, memo = function(self._leaves, state, self._keys, packed, rule.floor)
+        return self._decided(np.asarray(rows).copy(), memo, packed)
 
     def select_all(
-        self, state: Leaves, number: int, count: int, slates: Sequence[Slate], chances: Chances
-    ) -> list[Decided]:
-        """Choose in the decisions from `number` on, one per slate, all of one shape, in one compiled call."""
-        size = 1 << (len(slates) - 1).bit_length()  # a handful of compilations serve all
-        packed = np.zeros((size, *slates[0].packed.shape))
-        for turn, slate in enumerate(slates):
-            packed[turn] = slate.packed
+        self, state: Leaves, number: int, count: int, buffers: Sequence[OfferBuffer], rule: PropensityRule
+    ) -> list[RawDecision]:
+        """Choose in the decisions from `number` on, one per buffer of one shape, in one compiled call."""
+        size = 1 << (len(buffers) - 1).bit_length()  # a handful of compilations serve all
+        packed = np.zeros((size, *buffers[0].packed.shape))
+        for turn, buffer in enumerate(buffers):
+            packed[turn] = buffer.packed
         packed[:, 0, 0], packed[:, 0, 1] = number + np.arange(size), count + np.arange(size)
-        function = self._compiled.select_all(chances.draws, chances.ranking)
+        function = self._compiled.select_all(rule.draws, rule.ranking)
         with jax.enable_x64(True):
-            found = function(self._leaves, state, self._keys, packed, np.int64(len(slates)), chances.floor)
+            found = function(self._leaves, state, self._keys, packed, np.int64(len(buffers)), rule.floor)
         rows, memo = jax.tree.map(np.asarray, found)
         return [
-            self._decided(rows[turn].copy(), [leaf[turn].copy() for leaf in memo], slate)
-            for turn, slate in enumerate(slates)
+            self._decided(rows[turn].copy(), [leaf[turn].copy() for leaf in memo], buffer.packed)
+            for turn, buffer in enumerate(buffers)
         ]
 
-    def _decided(self, rows: NDArray, memo: Leaves, slate: Slate) -> Decided:
+    def _decided(self, rows: NDArray, memo: Leaves, packed: NDArray) -> RawDecision:
         """The decision that a compiled function gave; it takes the rows over."""
         chance, error = (rows[3], rows[4]) if len(rows) > 3 else (None, None)
-        kept = jax.tree.unflatten(self._compiled.memo, memo) if memo else ()
-        items, used, features = _placed(rows[0].astype(np.int32), slate.contexts)
-        return Decided(items, used, features, rows[1], rows.item(2, 0) > 0, kept, chance, error)
+        kept = jax.tree.unflatten(self._compiled.memo, map(np.asarray, memo)) if memo else ()
+        items, used, features = _placed(rows[0].astype(np.int32), packed[1:, 1:])
+        return RawDecision(items, used, features, rows[1], rows.item(2, 0) > 0, kept, chance, error)
 
     @double
-    def _on_host(self, state: Leaves, slate: Slate, chances: Chances) -> Decided:
+    def _on_host(self, state: Leaves, buffer: OfferBuffer, rule: PropensityRule) -> RawDecision:
         """Choose with an oracle that runs on the host, between compiled parts."""
-        number, count = (jnp.int64(one) for one in slate.packed[0, :2])
-        contexts = slate.contexts.copy()
-        offer = Offer(jnp.asarray(contexts), jnp.asarray(slate.mask))
+        number, count = (jnp.int64(one) for one in buffer.packed[0, :2])
+        contexts = buffer.contexts.copy()
+        offer = Offer(jnp.asarray(contexts), jnp.asarray(buffer.mask))
         whole: State = self._compiled.state(state)
         key = self._compiled.key_of(self._keys, number)
         decision = select_on_host(self.policy, whole, key, offer, count)
         parts = jax.tree.map(np.asarray, replace(decision, cache=()))
-        found = Decided(*_placed(parts.items, contexts), parts.scores, bool(parts.healthy), parts.memo)
-        if not chances.draws or not found.healthy:
+        found = RawDecision(*_placed(parts.items, contexts), parts.scores, bool(parts.healthy), parts.memo)
+        if not rule.draws or not found.healthy:
             return found
-        keys = jax.random.split(jax.random.fold_in(key, DRAW_KEY_SALT), chances.draws)
+        keys = jax.random.split(jax.random.fold_in(key, DRAW_KEY_SALT), rule.draws)
         choices = draw_on_host(self.policy, whole, keys, offer, count)
         others = np.stack([np.asarray(choice.items) for choice in choices])
-        told = _counted(others, parts.items, ranking=chances.ranking)
-        return replace(found, chance=np.asarray(told.chance), error=np.asarray(told.error))
+        share = _counted(others, parts.items, ranking=rule.ranking)
+        return replace(found, chance=np.asarray(share.chance), error=np.asarray(share.error))
 
-    def observe(self, state: Leaves, number: int, happened: Happened) -> Leaves:
+    def observe(self, state: Leaves, number: int, observation: Observation) -> Leaves:
         """Return the leaves after what came of decision `number`; those given are used up."""
-        packed, memo = happened.packed(number), happened.memo
+        packed, memo = observation.packed(number), observation.memo
         with jax.enable_x64(True):
             found: Leaves = self._compiled.observe(self._leaves, state, self._keys, packed, memo)
         return found
@@ -205,11 +222,11 @@ class Program:
 
 
 @lru_cache(maxsize=256)
-def _compiled(policy: Any, state: Any, generator: Any) -> Compiled:
-    return Compiled(policy, state, generator)
+def _compiled(policy: Any, state: Any, generator: Any) -> CompiledFunctions:
+    return CompiledFunctions(policy, state, generator)
 
 
-class Compiled:
+class CompiledFunctions:
     """The functions for one structure of policies and of states."""
 
     def __init__(self, policy: Any, state: Any, generator: Any) -> None:

@@ -1,7 +1,4 @@
-"""What an agent asks of a policy beside its decisions: what it needs, its first state, what it believes.
-
-The number of arms is padded to a power of two, so that a handful of compilations serve any number of arms.
-"""
+"""What an agent asks of a policy beside its decisions: what it needs, its first state, what it believes."""
 
 from __future__ import annotations
 
@@ -16,17 +13,6 @@ import numpy as np
 from superarm.policy import Policy
 from superarm.precision import FLOAT, double
 from superarm.types import Array, Offer, Spec, State
-
-MIN_ARMS = 8  # to compile for
-
-
-def padded(num_arms: int) -> int:
-    """The number of arms to compile for: the next power of two.
-
-    >>> [padded(number) for number in (1, 9, 16)]
-    [8, 16, 16]
-    """
-    return max(MIN_ARMS, 1 << (num_arms - 1).bit_length())
 
 
 def keeps_all(policy: Policy, spec: Spec) -> bool:
@@ -48,7 +34,7 @@ def settled(policy: Policy, spec: Spec, most: int) -> Policy:
 
 @double
 def begin(policy: Policy, key: Array, spec: Spec) -> State:
-    """Return the first state, whose buffers are its own: `Program.observe` takes them over."""
+    """Return the first state, whose buffers are its own: `CompiledPolicy.observe` takes them over."""
     return jax.tree.map(jnp.array, _init(policy, key, spec))
 
 

@@ -15,7 +15,14 @@ import numpy as np
 
 from superarm import checks
 from superarm.agent import inspection
-from superarm.agent.compiled import Chances, Decided, Happened, Leaves, Program, Slate
+from superarm.agent.compiled import (
+    CompiledPolicy,
+    Leaves,
+    Observation,
+    OfferBuffer,
+    PropensityRule,
+    RawDecision,
+)
 from superarm.agent.shortlist import best_of
 from superarm.agent.tables import bounded
 from superarm.errors import NoChoiceError, StoreError
@@ -24,7 +31,7 @@ from superarm.precision import double
 from superarm.simulation.round import keys_of
 from superarm.types import Spec, State
 
-ROOM = 1024  # observations to begin with, of a state that keeps all history
+FIRST_CAPACITY = 1024  # observations to begin with, of a state that keeps all history
 NDArray = np.ndarray[Any, Any]
 
 
@@ -32,10 +39,10 @@ PARTS = ("items", "features", "feedback", "observed")
 
 
 @dataclass(frozen=True)
-class Taken:
+class LearnerSnapshot:
     """A policy and the leaves of a state, after so many updates of an epoch and `count` decisions."""
 
-    program: Program
+    compiled: CompiledPolicy
     structure: Any
     leaves: Leaves
     origin: int
@@ -46,7 +53,7 @@ class Taken:
     @property
     def policy(self) -> Policy:
         """The policy."""
-        return self.program.policy
+        return self.compiled.policy
 
     @property
     def state(self) -> State:
@@ -56,16 +63,16 @@ class Taken:
 
     def fit(self) -> Leaves:
         """Return the leaves of a fit."""
-        return self.program.learn(self.leaves, self.origin + self.updates)
+        return self.compiled.learn(self.leaves, self.origin + self.updates)
 
 
 @dataclass
-class Era:
+class EpochRun:
     """A policy at work in one epoch.
 
     Attributes:
         number: of the epoch; epoch: its policy and its length.
-        program: the policy's functions; structure, leaves: of its state.
+        compiled: the policy's functions; structure, leaves: of its state.
         capacity: observations that the state has room for, where it keeps all.
         updates, observations: of this policy's so far.
     """
@@ -73,14 +80,15 @@ class Era:
     number: int
     epoch: Epoch
     key: Any
-    program: Program
+    compiled: CompiledPolicy
     structure: Any
     leaves: Leaves
     keeps_all: bool
     capacity: int
+    learn_every: int | None
     updates: int = 0
     observations: int = 0
-    greedy: Program | None = None  # for predictions, once there was one
+    greedy: CompiledPolicy | None = None  # for predictions, once there was one
     memo: Any = None  # the shapes of a decision's, once they were asked for
 
     @property
@@ -101,85 +109,87 @@ class Era:
     @property
     def due(self) -> bool:
         """Whether a fit is due after the last event."""
-        every = self.policy.learn_every
+        every = self.learn_every
         return every is not None and self.updates > 0 and self.updates % every == 0
 
 
-class Core:
+class Learner:
     """A policy at work."""
 
-    def __init__(self, policy: Any, *, seed: int, spec: Spec, most: int, learns: bool) -> None:
+    def __init__(self, policy: Any, *, seed: int, spec: Spec, max_observations: int, learns: bool) -> None:
         """Begin.
 
         Args:
             policy: a `Policy`, or an `Anytime` one.
             seed: of all chance.
             spec: the size of the problem; its capacity is not used.
-            most: observations that a policy which keeps all history may keep.
+            max_observations: that a policy which keeps all history may keep.
             learns: whether a fit is made when it is due; otherwise by `learned` alone.
         """
-        self.whole, self.most, self.learns, self.spec = policy, most, learns, spec
+        self.whole, self.spec = policy, spec
+        self.max_observations, self.learns = max_observations, learns
         self.decisions = 0
-        self.events: list[Happened] = []  # kept for epochs that replay
+        self.events: list[Observation] = []  # kept for epochs that replay
         self._replayed = 0  # observations in them
         with jax.enable_x64(True):
             self.keys = keys_of(seed)
-        self.era = self._begun(0)
-        self._coming: Era | None = None  # the next, where it has been looked at and not been begun
+        self.run = self._begun(0)
+        self._coming: EpochRun | None = None  # the next, where it has been looked at and not been begun
 
     @property
     def policy(self) -> Policy:
         """The policy in force."""
-        return self.era.policy
+        return self.run.policy
 
     @property
     def state(self) -> State:
         """Its state."""
-        return self.era.state
+        return self.run.state
 
     @property
     def number(self) -> int:
         """Of the epoch."""
-        return self.era.number
+        return self.run.number
 
     @property
     def updates(self) -> int:
         """Events that the policy in force has observed."""
-        return self.era.updates
+        return self.run.updates
 
     @property
     def refused_fits(self) -> int:
         """Fits that diverged and were refused."""
         return int(np.sum(np.asarray(self.policy.model.failures(self.state))))
 
-    def choose(self, slate: Slate, chances: Chances) -> tuple[Decided, int]:
+    def choose(self, buffer: OfferBuffer, rule: PropensityRule) -> tuple[RawDecision, int]:
         """Choose in the next decision; return the epoch, too. Nothing is changed until `decided`."""
-        era = self.upcoming()
-        return self._chosen(era, era.program, slate, chances), era.number
+        run = self.run if self.decisions < self.run.epoch.stop else self.upcoming()
+        number = self.decisions
+        raw = run.compiled.select(run.leaves, number, number - run.epoch.origin, buffer, rule)
+        return (raw if raw.healthy else self.sound(raw)), run.number
 
-    def choose_all(self, slates: Sequence[Slate], chances: Chances) -> tuple[list[Decided], int]:
-        """As `choose` in the next decisions, one per slate, if these are at most `at_once` of one shape."""
-        era = self.upcoming()
-        count = self.decisions - era.epoch.origin
-        return era.program.select_all(era.leaves, self.decisions, count, slates, chances), era.number
+    def choose_all(
+        self, buffers: Sequence[OfferBuffer], rule: PropensityRule
+    ) -> tuple[list[RawDecision], int]:
+        """As `choose` in the next decisions, one per buffer, if these are at most `at_once` of one shape."""
+        run = self.upcoming()
+        count = self.decisions - run.epoch.origin
+        return run.compiled.select_all(run.leaves, self.decisions, count, buffers, rule), run.number
 
     @property
     def at_once(self) -> int:
         """How many decisions may be made in one call: those of an epoch, where all is compiled."""
-        era = self.upcoming()
-        return era.epoch.stop - self.decisions if era.policy.native else 1
+        run = self.upcoming()
+        return run.epoch.stop - self.decisions if run.policy.native else 1
 
-    def predict(self, slate: Slate) -> Decided:
+    def predict(self, buffer: OfferBuffer) -> RawDecision:
         """Choose the best by the mean; ties are broken by the key of the next decision."""
-        era = self.era
-        era.greedy = era.greedy or Program(era.policy.greedy(), era.state, self.keys)
-        return self._chosen(era, era.greedy, slate, Chances())
+        run = self.run
+        run.greedy = run.greedy or CompiledPolicy(run.policy.greedy(), run.state, self.keys)
+        count = self.decisions - run.epoch.origin
+        return self.sound(run.greedy.select(run.leaves, self.decisions, count, buffer, PropensityRule()))
 
-    def _chosen(self, era: Era, program: Program, slate: Slate, chances: Chances) -> Decided:
-        count = self.decisions - era.epoch.origin
-        return self.sound(program.select(era.leaves, self.decisions, count, slate, chances))
-
-    def sound(self, decided: Decided) -> Decided:
+    def sound(self, decided: RawDecision) -> RawDecision:
         """Return a decision; refuse one that is not sound."""
         if not decided.healthy:
             why = "nothing feasible is on offer, or a score was not finite"
@@ -188,110 +198,122 @@ class Core:
 
     def shortlist(self, features: Any, size: int) -> NDArray:
         """(size,) rows of the best by the scores of the next decision."""
-        era = self.upcoming()
-        count = self.decisions - era.epoch.origin
-        return best_of(era.policy, era.state, self.keys, self.decisions, count, features, size)
+        run = self.upcoming()
+        count = self.decisions - run.epoch.origin
+        return best_of(run.policy, run.state, self.keys, self.decisions, count, features, size)
 
     def decided(self) -> int:
         """Count a decision, which may begin an epoch, and return its number."""
-        self.era, self._coming = self.upcoming(), None
+        if self.decisions >= self.run.epoch.stop:
+            self.run, self._coming = self.upcoming(), None
         self.decisions += 1
         return self.decisions - 1
 
     def make_room(self, observations: int) -> None:
         """Raise if the policy keeps all that it observes, and may not keep so many more."""
-        kept = self.era.observations if self.era.keeps_all else 0
-        if self.era.epoch.replay:
+        kept = self.run.observations if self.run.keeps_all else 0
+        if self.run.epoch.replay:
             kept = max(kept, self._replayed)
-        if kept + observations > self.most and (self.era.keeps_all or self.era.epoch.replay):
+        if kept + observations > self.max_observations and (self.run.keeps_all or self.run.epoch.replay):
             raise ValueError(
-                f"{self.policy.name}: at most {self.most} observations must be kept, and as many came; raise "
-                "max_observations, or choose memory='reservoir' or 'window'"
+                f"{self.policy.name}: at most {self.max_observations} observations must be kept, and as many "
+                "came; raise max_observations, or choose memory='reservoir' or 'window'"
             )
 
-    def observe(self, number: int, happened: Happened, epoch: int) -> None:
+    def observe(self, number: int, observation: Observation, epoch: int) -> None:
         """Record what came of a decision that was made in an epoch. `learn_if_due` comes next."""
         self._coming = None  # it may replay what comes now
-        if self.era.epoch.replay:
-            self.events.append(replace(happened, memo=()))
-            self._replayed += int(np.count_nonzero(happened.observed))
+        if self.run.epoch.replay:
+            self.events.append(replace(observation, memo=()))
+            self._replayed += int(np.count_nonzero(observation.observed))
         if epoch != self.number:
-            happened = replace(happened, memo=())  # another policy's
-        self._record(self.era, number, happened)
+            observation = replace(observation, memo=())  # another policy's
+        self._record(self.run, number, observation)
 
     def learn_if_due(self) -> None:
         """Fit, where a fit is due after the last event and made at once."""
-        if self.learns and self.era.due:
+        if self.learns and self.run.due:
             self.learned(self.fit_now())
 
     def fit_now(self) -> Leaves:
         """Return a fit of what has been recorded."""
-        return self._taken(self.era, self.era.leaves).fit()
+        return self._taken(self.run, self.run.leaves).fit()
 
-    def snapshot(self) -> Taken:
+    def snapshot(self) -> LearnerSnapshot:
         """Return what a fit needs, so that it can be made while observing goes on."""
-        return self._taken(self.era, [leaf.copy() for leaf in self.era.leaves])
+        return self._taken(self.run, [leaf.copy() for leaf in self.run.leaves])
 
     def learned(self, fit: Leaves) -> None:
         """Take a fit over."""
-        self.era.learned(fit)
+        self.run.learned(fit)
 
-    def _taken(self, era: Era, leaves: Leaves) -> Taken:
-        count = self.decisions - era.epoch.origin
-        return Taken(era.program, era.structure, leaves, era.epoch.origin, era.updates, era.number, count)
+    def _taken(self, run: EpochRun, leaves: Leaves) -> LearnerSnapshot:
+        count = self.decisions - run.epoch.origin
+        return LearnerSnapshot(
+            run.compiled, run.structure, leaves, run.epoch.origin, run.updates, run.number, count
+        )
 
-    def upcoming(self) -> Era:
+    def upcoming(self) -> EpochRun:
         """The epoch of the next decision: the one in force, or the one after it."""
-        if self.decisions < self.era.epoch.stop:
-            return self.era
+        if self.decisions < self.run.epoch.stop:
+            return self.run
         if self._coming is None:
-            self._coming = self._begun(self.era.number + 1)
+            self._coming = self._begun(self.run.number + 1)
         return self._coming
 
     @double
-    def _begun(self, number: int) -> Era:
+    def _begun(self, number: int) -> EpochRun:
         """Begin an epoch: anew, or with all that happened, fitted as it went along."""
         epoch = _epoch(self.whole, number)
-        epoch = replace(epoch, policy=inspection.settled(epoch.policy, self.spec, self.most))
+        epoch = replace(epoch, policy=inspection.settled(epoch.policy, self.spec, self.max_observations))
         keeps_all = inspection.keeps_all(epoch.policy, replace(self.spec, capacity=0))
-        capacity = min(ROOM, self.most) if keeps_all else 0
+        capacity = min(FIRST_CAPACITY, self.max_observations) if keeps_all else 0
         key = jax.random.fold_in(self.keys.init, number) if number else self.keys.init
         state = inspection.begin(epoch.policy, key, replace(self.spec, capacity=capacity))
-        program = Program(epoch.policy, state, self.keys)
         leaves, structure = jax.tree.flatten(state)
-        era = Era(number, epoch, key, program, structure, leaves, keeps_all, capacity)
-        for index, happened in enumerate(self.events if epoch.replay else ()):
-            self._record(era, index, happened)
-            if era.due:
-                era.learned(self._taken(era, era.leaves).fit())
-        return era
+        run = EpochRun(
+            number=number,
+            epoch=epoch,
+            key=key,
+            compiled=CompiledPolicy(epoch.policy, state, self.keys),
+            structure=structure,
+            leaves=leaves,
+            keeps_all=keeps_all,
+            capacity=capacity,
+            learn_every=epoch.policy.learn_every,
+        )
+        for index, observation in enumerate(self.events if epoch.replay else ()):
+            self._record(run, index, observation)
+            if run.due:
+                run.learned(self._taken(run, run.leaves).fit())
+        return run
 
-    def _record(self, era: Era, number: int, happened: Happened) -> None:
-        seen = int(np.count_nonzero(happened.observed))
-        self._grow(era, seen)
-        era.leaves = era.program.observe(era.leaves, number, happened)
-        era.updates += 1
-        era.observations += seen
+    def _record(self, run: EpochRun, number: int, observation: Observation) -> None:
+        seen = int(np.count_nonzero(observation.observed))
+        self._grow(run, seen)
+        run.leaves = run.compiled.observe(run.leaves, number, observation)
+        run.updates += 1
+        run.observations += seen
 
-    def _grow(self, era: Era, more: int) -> None:
-        if not era.keeps_all or era.observations + more <= era.capacity:
+    def _grow(self, run: EpochRun, more: int) -> None:
+        if not run.keeps_all or run.observations + more <= run.capacity:
             return
-        while era.capacity < era.observations + more:
-            era.capacity = min(2 * era.capacity, max(self.most, era.observations + more))
-        spec = replace(self.spec, capacity=era.capacity)
-        era.leaves = jax.tree.leaves(inspection.grown(era.policy, era.key, era.state, spec))
+        while run.capacity < run.observations + more:
+            run.capacity = min(2 * run.capacity, max(self.max_observations, run.observations + more))
+        spec = replace(self.spec, capacity=run.capacity)
+        run.leaves = jax.tree.leaves(inspection.grown(run.policy, run.key, run.state, spec))
 
     # What is kept on disk
 
     def counts(self) -> dict[str, int]:
         """Return what the arrays do not say."""
-        era = self.era
+        run = self.run
         return {
             "decisions": self.decisions,
-            "epoch": era.number,
-            "updates": era.updates,
-            "observations": era.observations,
-            "capacity": era.capacity,
+            "epoch": run.number,
+            "updates": run.updates,
+            "observations": run.observations,
+            "capacity": run.capacity,
         }
 
     def arrays(self) -> dict[str, NDArray]:
@@ -310,23 +332,25 @@ class Core:
         numbers = {name: checks.count(where, name, counts.get(name), low=0) for name in self.counts()}
         if numbers["epoch"] >= len(self.whole.epochs(max(numbers["decisions"], 1))):
             raise StoreError(f"{where}: is damaged: epoch {numbers['epoch']} has not begun by then")
-        era = self._begun(numbers["epoch"])  # without events, which the state has taken in
+        run = self._begun(numbers["epoch"])  # without events, which the state has taken in
         self.decisions = numbers["decisions"]
-        era.updates, era.observations = numbers["updates"], numbers["observations"]
-        era.capacity = numbers["capacity"]
-        shapes = inspection.state_shapes(era.policy, replace(self.spec, capacity=era.capacity))
-        era.leaves = [
+        run.updates, run.observations = numbers["updates"], numbers["observations"]
+        run.capacity = numbers["capacity"]
+        shapes = inspection.state_shapes(run.policy, replace(self.spec, capacity=run.capacity))
+        run.leaves = [
             _leaf(arrays, f"state{jax.tree_util.keystr(path)}", shape)
             for path, shape in jax.tree_util.tree_leaves_with_path(shapes)
         ]
-        self.era, self._coming = era, None
+        self.run, self._coming = run, None
         if "events.items" in arrays:
             parts = [arrays[f"events.{name}"] for name in PARTS]
-            self.events = [Happened(*row) for row in zip(*parts, strict=True)]
+            self.events = [Observation(*row) for row in zip(*parts, strict=True)]
             self._replayed = int(np.count_nonzero(arrays["events.observed"]))
 
 
-def happened_in(where: str, log: Any, size: int, allowed: tuple[float, float] | None) -> list[Happened]:
+def observations_in(
+    where: str, log: Any, size: int, allowed: tuple[float, float] | None
+) -> list[Observation]:
     """What a log of single choices or sets says happened, for a policy of `size` slots."""
     count = len(log.rewards)
     actions, rewards = (np.asarray(one).reshape(count, -1) for one in (log.actions, log.rewards))
@@ -348,7 +372,7 @@ def happened_in(where: str, log: Any, size: int, allowed: tuple[float, float] | 
         np.pad(np.where(seen, rewards, 0.0), rest),
         np.pad(seen, rest),
     )
-    return [Happened(*row) for row in zip(*parts, strict=True)]
+    return [Observation(*row) for row in zip(*parts, strict=True)]
 
 
 def _epoch(policy: Any, number: int) -> Epoch:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from superarm import checks
-from superarm.agent.compiled import Chances
+from superarm.agent.compiled import PropensityRule
 from superarm.policy import Policy
 from superarm.propensity import takes_floor
 
@@ -26,10 +26,10 @@ class Settings:
     draws: int = 100
     ranking: bool = False
 
-    def chances(self) -> Chances:
-        """How the chances of decisions are found."""
-        floor: Any = np.float64(self.min_propensity) if self.min_propensity > 0.0 else None
-        return Chances(floor, self.draws, self.ranking)
+    def propensity_rule(self) -> PropensityRule:
+        """How the probabilities of choices are found."""
+        floor = np.float64(self.min_propensity) if self.min_propensity > 0.0 else None
+        return PropensityRule(floor, self.draws, self.ranking)
 
     def require_floor(self, size: int, mask: np.ndarray[Any, Any]) -> None:
         """Refuse a decision of `size` slots among so many arms that not all can have the least chance."""

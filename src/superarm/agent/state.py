@@ -8,90 +8,107 @@ from typing import Any
 
 import numpy as np
 
-from superarm.agent import inspection
 from superarm.agent.arms import Arms, arms_of
-from superarm.agent.compiled import Chances, Happened
-from superarm.agent.learner import Core
+from superarm.agent.compiled import Observation, padded
+from superarm.agent.feedback import Feedback
+from superarm.agent.learner import Learner
 from superarm.agent.selection import Pending
 from superarm.agent.settings import Settings, settings_of
 from superarm.agent.tables import Id
 from superarm.errors import UnknownDecisionError
+from superarm.policies.anytime import Anytime
 from superarm.policy import Policy
 from superarm.types import Spec
 
-NDArray = np.ndarray[Any, Any]
 
-
-class Book:
+class AgentState:
     """The policy, its arms, what it learned, and the decisions that wait for feedback."""
 
     def __init__(
-        self, where: str, policy: Any, arms: int | Sequence[Id] | None, settings: dict[str, Any]
+        self,
+        where: str,
+        policy: Policy | Anytime,
+        arms: int | Sequence[Id] | None,
+        settings: dict[str, Any],
     ) -> None:
         """Begin empty."""
-        first: Policy = policy.epochs(1)[0].policy
         self.policy = policy
-        self.settings: Settings = settings_of(where, first, settings)
-        self.chances: Chances = self.settings.chances()
-        self.arms: Arms = arms_of(where, first, arms)
-        self.core: Core | None = None
+        self.first: Policy = policy.epochs(1)[0].policy
+        self.settings: Settings = settings_of(where, self.first, settings)
+        self.rule = self.settings.propensity_rule()
+        self.arms: Arms = arms_of(where, self.first, arms)
+        self.learner: Learner | None = None  # begun with the first features
         self.waiting: OrderedDict[int, Pending] = OrderedDict()
         self.updates = self.expired = self.repeated = 0
-        self.is_duel = policy.chooser.compares
-        self.feedback_range = first.traits.feedback_range
+        self.traits = self.first.traits
 
     @property
     def dim(self) -> int | None:
         """d, once it is known."""
-        return None if self.core is None else self.core.spec.dim
+        return None if self.learner is None else self.learner.spec.dim
 
-    def started(self, dim: int) -> Core:
-        """Return the core, begun if it was not."""
-        if self.core is None:
-            spec = Spec(dim=dim, num_arms=self.arms.fixed or inspection.padded(self.policy.chooser.size))
-            one = self.settings
-            self.core = Core(
-                self.policy, seed=one.seed, spec=spec, most=one.max_observations, learns=not one.background
+    @property
+    def decisions(self) -> int:
+        """Made so far."""
+        return 0 if self.learner is None else self.learner.decisions
+
+    def started(self, dim: int) -> Learner:
+        """Return the learner, begun if it was not."""
+        if self.learner is None:
+            spec = Spec(dim=dim, num_arms=self.arms.fixed or padded(self.policy.chooser.size))
+            settings = self.settings
+            self.learner = Learner(
+                self.policy,
+                seed=settings.seed,
+                spec=spec,
+                max_observations=settings.max_observations,
+                learns=not settings.background,
             )
-        return self.core
+        return self.learner
 
-    def tried(self, dim: int, *, keep: bool = True) -> Tried:
-        """Give the core; if the first call of all fails, or keeps nothing, it has not begun."""
-        return Tried(self, dim, keep)
+    def provisional(self, dim: int, *, keep: bool = True) -> Provisional:
+        """Give the learner; if the first call of all fails, or keeps nothing, it has not begun."""
+        return Provisional(self, dim, keep)
 
-    def decided(self, pending: Pending) -> None:
+    def decided(self, pending: Pending, dim: int) -> None:
         """Remember a decision; the oldest expire."""
-        number = self.started(pending.features.shape[1]).decided()
-        self.waiting[number] = pending
-        self.expire(pending.time)
-        while len(self.waiting) > self.settings.max_pending:
-            self.waiting.popitem(last=False)
+        number = (self.learner or self.started(dim)).decided()
+        waiting = self.waiting
+        waiting[number] = pending
+        if self.settings.max_age is not None:
+            self.expire(pending.time)
+        while len(waiting) > self.settings.max_pending:
+            waiting.popitem(last=False)
             self.expired += 1
 
     def find(self, number: Any, now: float) -> Pending | None:
         """Return the decision of a number; None if it does not wait any more, by then."""
         if type(number) is not int and (isinstance(number, bool) or not isinstance(number, int | np.integer)):
             raise TypeError(f"update: decision must be a Selection or its id, got {type(number).__name__}")
-        made = 0 if self.core is None else self.core.decisions
+        made = 0 if self.learner is None else self.learner.decisions
         if not 0 <= number < made:
             raise UnknownDecisionError(f"update: decision must be one that was made, got {number} of {made}")
-        self.expire(now)
+        if self.settings.max_age is not None:
+            self.expire(now)
         return self.waiting.get(int(number))
 
-    def told(self, number: int, values: NDArray, known: NDArray) -> None:
-        """Take in feedback that was accepted. `Core.learn_if_due` comes next."""
+    def learn_from(self, feedback: Feedback) -> None:
+        """Take in feedback that was accepted. `Learner.learn_if_due` comes next."""
+        number = feedback.number
         pending = self.waiting[number]
-        happened = Happened(pending.items, pending.features, values, known, pending.memo)
-        self.started(0).observe(number, happened, pending.epoch)
+        observation = Observation(
+            pending.items, pending.features, feedback.values, feedback.new, pending.memo
+        )
+        (self.learner or self.started(0)).observe(number, observation, pending.epoch)
         self.updates += 1
-        if pending.told(known):
+        if pending.note(feedback.new):
             del self.waiting[number]
 
-    def given(self, happened: Happened) -> None:
+    def take_in(self, observation: Observation) -> None:
         """Take in a choice that was made elsewhere, with its feedback."""
-        core = self.started(happened.features.shape[1])
-        self.arms.given(happened.items, happened.features)
-        core.observe(core.decided(), happened, core.number)
+        learner = self.started(observation.features.shape[1])
+        self.arms.given(observation.items, observation.features)
+        learner.observe(learner.decided(), observation, learner.number)
         self.updates += 1
 
     def expire(self, now: float) -> None:
@@ -103,22 +120,22 @@ class Book:
             self.expired += 1
 
 
-class Tried:
-    """A call that may be the first; see `Book.tried`. A class, since every decision passes through it."""
+class Provisional:
+    """A call that may be the first; see `AgentState.provisional`."""
 
-    def __init__(self, book: Book, dim: int, keep: bool) -> None:
+    def __init__(self, state: AgentState, dim: int, keep: bool) -> None:
         """Begin nothing yet."""
-        self.book, self.dim, self.keep, self.before = book, dim, keep, book.core
+        self.state, self.dim, self.keep, self.before = state, dim, keep, state.learner
 
-    def __enter__(self) -> Core:
-        """Return the core."""
+    def __enter__(self) -> Learner:
+        """Return the learner."""
         try:
-            return self.book.started(self.dim)
+            return self.state.started(self.dim)
         except BaseException:
-            self.book.core = self.before
+            self.state.learner = self.before
             raise
 
     def __exit__(self, kind: type[BaseException] | None, *_: Any) -> None:
         """Forget what was begun in vain."""
         if kind is not None or not self.keep:
-            self.book.core = self.before
+            self.state.learner = self.before

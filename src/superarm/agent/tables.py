@@ -5,18 +5,32 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
+import numpy.typing as npt
 
 from superarm import checks
 
+
+class Table(Protocol):
+    """A table of pandas, polars or Arrow: each can give itself as Arrow's stream."""
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> object:
+        """The rows."""
+
+
 Id = str | int
-LARGEST = 1e9  # of a feature or of feedback: its square is finite in single precision, summed over features
+Contexts = npt.ArrayLike | Table  # (n, d) features of arms
+Ids = Sequence[Id] | npt.NDArray[Any]
+Mask = Sequence[bool] | npt.NDArray[Any]
+MAX_NUMBER = (
+    1e9  # of a feature or of feedback: its square is finite in single precision, summed over features
+)
 
 
 @dataclass(slots=True)
-class Frame:
+class FeatureTable:
     """values: (n, d); columns: (d,) their names, where they have some; ids: (n,) of the rows' labels, too."""
 
     values: np.ndarray[Any, Any]
@@ -24,9 +38,9 @@ class Frame:
     ids: tuple[Id, ...] | None
 
 
-def frame_of(
+def read_table(
     where: str, contexts: Any, columns: tuple[str, ...] | None = None, *, labels: bool = True
-) -> Frame:
+) -> FeatureTable:
     """Return a table of features, its columns in the order of `columns` when they are given.
 
     Args:
@@ -37,11 +51,11 @@ def frame_of(
         labels: whether to read ids.
 
     >>> import pandas as pd
-    >>> frame_of("select", pd.DataFrame({"b": [1.0], "a": [2.0]}), ("a", "b")).values.tolist()
+    >>> read_table("select", pd.DataFrame({"b": [1.0], "a": [2.0]}), ("a", "b")).values.tolist()
     [[2.0, 1.0]]
     """
     if _is_plain(contexts):
-        return Frame(contexts, None, None)
+        return FeatureTable(contexts, None, None)
     names = _names(contexts)
     ids = None
     if names is None:
@@ -60,7 +74,7 @@ def frame_of(
         values = _columns(where, contexts, {name: found[name] for name in order})
         values = checks.matrix(where, "contexts", values, (None, None))
         names = tuple(order)
-    return Frame(bounded(where, "contexts", values), names, ids)
+    return FeatureTable(bounded(where, "contexts", values), names, ids)
 
 
 def _is_plain(contexts: Any) -> bool:
@@ -71,17 +85,17 @@ def _is_plain(contexts: Any) -> bool:
         return False
     flat = contexts.reshape(-1)
     with np.errstate(over="ignore", invalid="ignore"):  # then it is looked at, and refused
-        if np.dot(flat, flat) <= LARGEST**2:  # what it mostly is, and half the time of the next line
+        if np.dot(flat, flat) <= MAX_NUMBER**2:  # what it mostly is, and half the time of the next line
             return True
     # False where one is not a number.
-    return bool(contexts.max() <= LARGEST and contexts.min() >= -LARGEST)
+    return bool(contexts.max() <= MAX_NUMBER and contexts.min() >= -MAX_NUMBER)
 
 
 def bounded(where: str, name: str, values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """Return the values; none may be larger than what sums of squares hold."""
-    if values.size and np.max(np.abs(values)) > LARGEST:
+    if values.size and np.max(np.abs(values)) > MAX_NUMBER:
         raise ValueError(
-            f"{where}: {name} must lie within +-{LARGEST:g}, got {np.max(np.abs(values)):g}; rescale"
+            f"{where}: {name} must lie within +-{MAX_NUMBER:g}, got {np.max(np.abs(values)):g}; rescale"
         )
     return values
 

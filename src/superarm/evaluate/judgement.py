@@ -53,7 +53,7 @@ def judge(
             raise ValueError(f"{where}: {must}, got {log.spec.num_arms}")
     else:
         agent, rest = _taught(where, policy, log, train, seed)
-    taken = agent.taken(log.spec.dim)
+    taken = agent.snapshot(log.spec.dim)
     told: dict[str, Any] = {"count": taken.count, "draws": draws, "positions": log.ranking, "seed": seed}
     chances = chances_of(taken.policy, rest, state=taken.state, **told)
     return off_policy(rest, _floored(agent, rest, chances), seed=seed, **options)

@@ -12,10 +12,11 @@ import numpy as np
 
 from superarm import checks
 from superarm.agent.arms import Offered
-from superarm.agent.compiled import Happened
-from superarm.agent.learner import PARTS, Core
+from superarm.agent.compiled import Observation
+from superarm.agent.feedback import Feedback
+from superarm.agent.learner import PARTS, Learner
 from superarm.agent.selection import Pending, Selection
-from superarm.agent.state import Book
+from superarm.agent.state import AgentState
 from superarm.agent.store.journal import Entry, Journal
 from superarm.agent.store.snapshot import memo_arrays, memo_of, restored, snapshot
 from superarm.agent.store.state_file import read_state, write_state
@@ -50,7 +51,12 @@ class Store:
         return Path(self.folder)
 
 
-class Keeper:
+def store_of(store: str | Path | Store) -> Store:
+    """Return how a folder is kept, by default or as said."""
+    return store if isinstance(store, Store) else Store(Path(store))
+
+
+class Recorder:
     """The open store of an agent."""
 
     def __init__(self, store: Store) -> None:
@@ -68,48 +74,48 @@ class Keeper:
         self._batch = False
 
     @classmethod
-    def begin(cls, store: Store, book: Book) -> Keeper:
+    def begin(cls, store: Store, state: AgentState) -> Recorder:
         """Begin the store of a new agent."""
-        keeper = cls(store)
+        recorder = cls(store)
         try:
-            if (keeper.folder / STATE).exists() or keeper.journal.last:
+            if (recorder.folder / STATE).exists() or recorder.journal.last:
                 raise StoreError(f"{store.path.name}: holds an agent; use Agent.open to go on with it")
-            keeper.checkpoint(book)
+            recorder.checkpoint(state)
         except BaseException:
-            keeper.close()
+            recorder.close()
             raise
-        return keeper
+        return recorder
 
     @classmethod
-    def reopen(cls, store: Store, *, policy: Any) -> tuple[Keeper, Book]:
-        """Open a store, and return what its agent knew, with all that happened."""
+    def reopen(cls, store: Store, *, policy: Any) -> tuple[Recorder, AgentState]:
+        """Open a store, and return what its agent knew, with all that observation."""
         if not (store.path / STATE).exists():
             raise StoreError(f"{store.path.name}: must be the folder of an agent, with {STATE}, got none")
-        keeper = cls(store)
+        recorder = cls(store)
         try:
-            arrays, content = read_state(keeper.folder / STATE)
-            book = restored(arrays, content, policy=policy)
+            arrays, content = read_state(recorder.folder / STATE)
+            state = restored(arrays, content, policy=policy)
             seq = checks.count(STATE, "seq", content.get("seq"), low=0)
             # Compaction may have taken the newest entries; their numbers must not be given again.
-            keeper.journal.last = max(keeper.journal.last, seq)
-            keeper._replay(book, seq)
+            recorder.journal.last = max(recorder.journal.last, seq)
+            recorder._replay(state, seq)
         except (KeyError, IndexError, TypeError, ValueError) as error:
-            keeper.close()
+            recorder.close()
             raise StoreError(f"{store.path.name}: is damaged: {error!r}") from error
         except BaseException:
-            keeper.close()
+            recorder.close()
             raise
-        return keeper, book
+        return recorder, state
 
     @property
     def due(self) -> bool:
         """Whether a checkpoint is due."""
         return self._since >= self.store.checkpoint_every and not self._batch
 
-    def checkpoint(self, book: Book) -> None:
+    def checkpoint(self, state: AgentState) -> None:
         """Write the state, and forget what the log need not hold any more."""
         self.journal.require_whole()
-        arrays, content = snapshot(book)
+        arrays, content = snapshot(state)
         self._since = 0
         write_state(self.folder / STATE, arrays, {**content, "seq": self.journal.last})
         if self.store.keep is not None:
@@ -131,74 +137,79 @@ class Keeper:
 
     def decided(self, selection: Selection, pending: Pending, offered: Offered) -> None:
         """Log a decision."""
+        index = offered.ids.index
         arrays = {"items": pending.items, "scores": selection.scores}
-        arrays["chosen"] = np.array([offered.ids.index(one) for one in selection.items], np.int64)
+        arrays["chosen"] = np.array(tuple(map(index, selection.items)), np.int64)
         if selection.propensities is not None and selection.errors is not None:
             arrays |= {"propensities": selection.propensities, "errors": selection.errors}
-        arrays |= memo_arrays(pending.memo, "memo")
-        self._append("decision", arrays, selection.id, pending.time, offered)
+        if not isinstance(pending.memo, tuple):
+            arrays |= memo_arrays(pending.memo, "memo")
+        self.journal.append("decision", arrays, decision=selection.id, now=pending.time, offered=offered)
+        self._since += 1
 
-    def told(self, number: int, values: NDArray, known: NDArray, now: float) -> None:
+    def feedback(self, feedback: Feedback, now: float) -> None:
         """Log feedback."""
-        self._append("feedback", {"feedback": values, "observed": known}, number, now)
+        arrays = {"feedback": feedback.values, "observed": feedback.new}
+        self.journal.append("feedback", arrays, decision=feedback.number, now=now)
+        self._since += 1
 
-    def given(self, number: int, happened: Happened, now: float) -> None:
+    def given(self, number: int, observation: Observation, now: float) -> None:
         """Log a choice that was made elsewhere, and its feedback."""
-        self._append("given", {name: getattr(happened, name) for name in PARTS}, number, now)
+        self._append("given", {name: getattr(observation, name) for name in PARTS}, number, now)
 
     def learned(self, now: float, seq: int | None = None) -> None:
         """Log that a fit is taken over: of what is recorded now, or of what was after entry `seq`."""
         arrays = {} if seq is None else {"fit": np.array([seq])}
         self._append("learn", arrays, -1, now)
 
-    def failed(self, now: float, core: Core) -> None:
+    def failed(self, now: float, learner: Learner) -> None:
         """Log that the fit that was due has failed, so that a replay does not make it."""
-        self._append("learn", {"failed": np.array([core.updates, core.number])}, -1, now)
+        self._append("learn", {"failed": np.array([learner.updates, learner.number])}, -1, now)
 
-    def _append(
-        self, kind: str, arrays: dict[str, NDArray], number: int, now: float, offered: Offered | None = None
-    ) -> None:
-        self.journal.append(kind, arrays, decision=number, now=now, offered=offered)
+    def _append(self, kind: str, arrays: dict[str, NDArray], number: int, now: float) -> None:
+        self.journal.append(kind, arrays, decision=number, now=now)
         self._since += 1
 
-    def _replay(self, book: Book, after: int) -> None:
-        """Do again what happened after the checkpoint."""
+    def _replay(self, state: AgentState, after: int) -> None:
+        """Do again what observation after the checkpoint."""
         fits = Fits(self.journal, after)
-        fits.begin(book, after)
+        fits.begin(state, after)
         for place, entry in enumerate(self.journal.tail(after), after + 1):
             if entry.seq != place:
                 raise StoreError(f"{self.journal.path.name}: is damaged: entry {place} is missing")
             if entry.kind == "decision":
-                book.decided(self._pending(book, entry))
+                pending = self._pending(state, entry)
+                state.decided(pending, pending.features.shape[1])
             elif entry.kind == "feedback":
-                book.expire(entry.time)
-                book.told(entry.decision, entry.arrays["feedback"], entry.arrays["observed"])
-                fits.learn_if_due(book)
+                state.expire(entry.time)
+                values, new = entry.arrays["feedback"], entry.arrays["observed"]
+                state.learn_from(Feedback(entry.decision, values, new, int(np.count_nonzero(new))))
+                fits.learn_if_due(state)
             elif entry.kind == "given":
-                book.given(Happened(*(entry.arrays[name] for name in PARTS)))
-                fits.learn_if_due(book)
+                state.take_in(Observation(*(entry.arrays[name] for name in PARTS)))
+                fits.learn_if_due(state)
             elif "failed" not in entry.arrays:
-                fits.hand_over(book, entry)
-            fits.begin(book, place)
+                fits.hand_over(state, entry)
+            fits.begin(state, place)
             self._since += 1
 
-    def _pending(self, book: Book, entry: Entry) -> Pending:
+    def _pending(self, state: AgentState, entry: Entry) -> Pending:
         """What the log says of a decision."""
         offered = self.journal.offered(entry)
-        core = book.started(offered.dim)
-        era = core.upcoming()
+        learner = state.started(offered.dim)
+        run = learner.upcoming()
         items, chosen = entry.arrays["items"], entry.arrays["chosen"]
         features = np.zeros((len(items), offered.dim))
         features[: len(chosen)] = offered.contexts[chosen]
-        book.arms.settle(offered)
+        state.arms.settle(offered)
         return Pending(
             ids=tuple(offered.ids[index] for index in chosen),
             items=items,
             features=features,
             seen=np.zeros(len(items), bool),
-            memo=memo_of(core, era, entry.arrays, "memo"),
+            memo=memo_of(learner, run, entry.arrays, "memo"),
             time=entry.time,
-            epoch=era.number,
+            epoch=run.number,
         )
 
 
@@ -210,26 +221,26 @@ class Fits:
 
     def __init__(self, journal: Journal, after: int) -> None:
         """Read ahead which there are."""
-        told = [entry.arrays for entry in journal.tail(after) if entry.kind == "learn"]
-        self.wanted = {int(arrays["fit"][0]) for arrays in told if "fit" in arrays}
-        self.failed = {tuple(arrays["failed"].tolist()) for arrays in told if "failed" in arrays}
+        learned = [entry.arrays for entry in journal.tail(after) if entry.kind == "learn"]
+        self.wanted = {int(arrays["fit"][0]) for arrays in learned if "fit" in arrays}
+        self.failed = {tuple(arrays["failed"].tolist()) for arrays in learned if "failed" in arrays}
         self.made: dict[int, Any] = {}
 
-    def learn_if_due(self, book: Book) -> None:
+    def learn_if_due(self, state: AgentState) -> None:
         """Make the fit that is due, unless it failed."""
-        core = book.core
-        if core is not None and (core.updates, core.number) not in self.failed:
-            core.learn_if_due()
+        learner = state.learner
+        if learner is not None and (learner.updates, learner.number) not in self.failed:
+            learner.learn_if_due()
 
-    def begin(self, book: Book, seq: int) -> None:
+    def begin(self, state: AgentState, seq: int) -> None:
         """Make the fit of what is known after an entry, if one was made."""
-        if book.core is not None and seq in self.wanted:
-            self.made[seq] = book.core.fit_now()
+        if state.learner is not None and seq in self.wanted:
+            self.made[seq] = state.learner.fit_now()
 
-    def hand_over(self, book: Book, entry: Entry) -> None:
+    def hand_over(self, state: AgentState, entry: Entry) -> None:
         """Take over a fit."""
-        core = book.started(0)
+        learner = state.started(0)
         if "fit" not in entry.arrays:
-            core.learned(core.fit_now())
+            learner.learned(learner.fit_now())
             return
-        core.learned(self.made.pop(int(entry.arrays["fit"][0])))
+        learner.learned(self.made.pop(int(entry.arrays["fit"][0])))
