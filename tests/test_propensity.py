@@ -113,7 +113,7 @@ def test_drawn_chances_are_within_their_error(ranking):
     state = state_of(policy)
     with jax.enable_x64(True):
         items = policy.select(state, jax.random.key(1), Offer(CONTEXTS, MASK), 3).items
-        given = (CONTEXTS, 3, MASK, items)
+        given = Offer(CONTEXTS, MASK), 3, items
         exact = exact_propensity(policy, state, *given, ranking=ranking)
         drawn = drawn_propensity(policy, state, jax.random.key(2), *given, draws=2000, ranking=ranking)
     assert np.all(np.asarray(exact.error) == 0.0)
@@ -128,7 +128,7 @@ def test_positions_of_a_ranking():
     state = state_of(policy)
     with jax.enable_x64(True):
         items = policy.select(state, jax.random.key(1), Offer(CONTEXTS, ALL), 3).items
-        exact = exact_propensity(policy, state, CONTEXTS, 3, ALL, items, ranking=True)
+        exact = exact_propensity(policy, state, Offer.of(CONTEXTS), 3, items, ranking=True)
     np.testing.assert_allclose(exact.chance, 1 / 6, atol=1e-12)
     assert np.all(np.asarray(exact.error) == 0.0)
 

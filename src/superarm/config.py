@@ -26,7 +26,10 @@ import numpy as np
 import tomli_w
 
 from superarm import checks
+from superarm.contract import Chooser, Explorer, Model
 from superarm.errors import ConfigError
+from superarm.policies.anytime import Anytime
+from superarm.policy import Policy
 from superarm.precision import leaf
 from superarm.pytree import CLASSES
 
@@ -76,10 +79,8 @@ def from_config(config: Mapping[str, Any]) -> Any:
     if not isinstance(config, Mapping):
         raise ConfigError(f"from_config: config must be a table, got {type(config).__name__}")
     policy = _made(config, "policy", True, 0)
-    if not hasattr(policy, "epochs"):
+    if not isinstance(policy, Anytime | Policy):
         raise ConfigError(f"from_config: config must say a policy, got {type(policy).__name__}")
-    from superarm.contract import Chooser, Explorer, Model
-
     try:
         first = policy.epochs(1)[0].policy
         checks.part("policy", "model", first.model, Model)
@@ -129,7 +130,7 @@ def _is_toml(path: Path) -> bool:
 
 
 def _plain(value: Any, where: str) -> Any:
-    if hasattr(value, "recipe") and not isinstance(value, type):
+    if isinstance(value, Anytime):
         if value.recipe is None:
             raise ConfigError(f"{where}: must be a preset to be written down, got functions of yours")
         return {name: _plain(one, f"{where}.{name}") for name, one in value.recipe.items() if one is not None}

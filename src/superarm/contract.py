@@ -93,6 +93,20 @@ class Beliefs:
         """Work that observing items (k,) can use again. It may be dropped, and changes no result."""
         return ()
 
+    @property
+    def num_members(self) -> int:
+        """How many members an ensemble has."""
+        raise TypeError(f"{type(self).__name__}: the model is no ensemble, so that no member can decide")
+
+    @property
+    def members(self) -> Array:
+        """(m, n) the scores of an ensemble's members."""
+        raise TypeError(f"{type(self).__name__}: the model is no ensemble, so that no member can decide")
+
+    def member(self, index: Array) -> Array:
+        """(n,) the scores of one member."""
+        return self.members[index]
+
     def whitened_rows(self) -> Whitened | None:
         """The rows as the width measured them, where the beliefs hold them."""
         return None
@@ -205,6 +219,16 @@ class Model(ABC):
         return None
 
     @property
+    def scorer(self) -> Any:
+        """The network that scores, or the coefficients of a linear score; None for a model without."""
+        return None if self.inner is None else self.inner.scorer
+
+    @property
+    def loss(self) -> str | None:
+        """The loss that fits lower, which says what rewards may be; None where there are no fits."""
+        return None if self.inner is None else self.inner.loss
+
+    @property
     def by_arm(self) -> bool:
         """Whether arms are known by their index, so that they must keep it."""
         return self.inner is not None and self.inner.by_arm
@@ -221,7 +245,7 @@ class Model(ABC):
 
     def failures(self, state: State) -> Array:
         """() fits that diverged and were refused so far; (m,) of an ensemble's members."""
-        return jnp.zeros((), jnp.int64)
+        return jnp.zeros((), jnp.int32)
 
     def member_axes(self, width: Any) -> State | None:
         """Per part of the state, 0 where an ensemble's members differ and None where they share.
@@ -262,6 +286,11 @@ class Explorer(ABC):
         Override it where scores are not drawn from a continuum: propensities are then exact.
         """
         raise TypeError(f"{type(self).__name__}: scores are drawn from a continuum")
+
+    @property
+    def compares(self) -> bool:
+        """Whether scores are of pairs of arms (`DuelScores`), for a chooser that compares two."""
+        return False
 
     @property
     def finite(self) -> bool:

@@ -75,6 +75,7 @@ class Policy:
     @double
     def check(self, spec: Spec) -> None:
         """Raise ValueError in one sentence if the policy does not fit a problem of this size."""
+        require_scores(self.name, self.explorer, self.chooser)
         self.chooser.check(spec.num_arms)
         self.model.check(self._sized(spec), self.width)
 
@@ -185,6 +186,13 @@ class Policy:
     def learn(self, state: State, key: Array) -> Any:
         """Return a new fit of the record, to be swapped in."""
         return self.model.learn(state, key, self.width)
+
+
+def require_scores(where: str, explorer: Explorer, chooser: Chooser) -> None:
+    """Refuse an explorer whose scores the chooser cannot read."""
+    if explorer.compares != chooser.compares:
+        must = "pairs of arms, for a duel" if chooser.compares else "arms, not pairs of them"
+        raise TypeError(f"{where}: explorer must score {must}, got {type(explorer).__name__}")
 
 
 def _at_positions(chances: Array, offered: Array, mask: Array, ranked: Array) -> Array:

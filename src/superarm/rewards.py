@@ -9,9 +9,10 @@ optimistic rewards, and that it is Lipschitz in the scores of S (Assumption 2). 
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 import jax.numpy as jnp
 import numpy as np
@@ -33,18 +34,19 @@ __all__ = [
 ]
 
 
-class Reward(Protocol):
+class Reward(ABC):
     """What a set is worth. `kind` is what an oracle may be exact for; None for a function of the user's."""
 
-    kind: ClassVar[str | None]
+    kind: ClassVar[str | None] = None
 
+    @abstractmethod
     def value(self, items: Array, mask: Array, scores: Array) -> Array:
         """() R of items (k,), in the slots where mask (k,) is True, with scores (k,)."""
 
 
 @pytree
 @dataclass(frozen=True)
-class Sum:
+class Sum(Reward):
     """sum_s v_s: the sum of the scores. Monotone; Lipschitz with constant sqrt(k)."""
 
     kind: ClassVar[str | None] = "sum"
@@ -56,7 +58,7 @@ class Sum:
 
 @pytree
 @dataclass(frozen=True)
-class PositionWeighted:
+class PositionWeighted(Reward):
     """sum_s weights_s v_s: what is shown first counts most. Build it with `position_weighted`.
 
     Monotone, since no weight is negative; Lipschitz with the norm of the weights.
@@ -73,7 +75,7 @@ class PositionWeighted:
 
 @pytree
 @dataclass(frozen=True)
-class Cascade:
+class Cascade(Reward):
     """1 - prod_s (1 - v_s): the chance that at least one item attracts, if v are chances of attraction.
 
     Scores are clipped to [0, 1], where the reward is monotone and Lipschitz with constant sqrt(k). Above 1 it
@@ -89,7 +91,7 @@ class Cascade:
 
 @pytree
 @dataclass(frozen=True)
-class MnlRevenue:
+class MnlRevenue(Reward):
     """sum_s r_s w_s / (1 + sum_s w_s), w = exp(v): revenue of a multinomial logit choice among S and nothing.
 
     Build it with `mnl_revenue`; the scores v are utilities, and buying nothing has utility 0.
@@ -113,7 +115,7 @@ class MnlRevenue:
 
 @pytree
 @dataclass(frozen=True)
-class Function:
+class Function(Reward):
     """A function of the user's. Build it with `function`."""
 
     kind: ClassVar[str | None] = None
@@ -178,9 +180,12 @@ def function(fn: Callable[[Array, Array, Array], Any]) -> Function:
 
 def reward_of(where: str, reward: Any) -> Reward:
     """Return the reward: one of this module's or a class like them, or a function of the user's."""
-    if callable(reward) and not hasattr(reward, "value"):
+    if callable(reward) and not isinstance(reward, type):
         return function(reward)
-    return checks.has(where, "reward", reward, ("value",))
+    if not isinstance(reward, Reward):
+        got = f"the class {reward.__name__} itself" if isinstance(reward, type) else type(reward).__name__
+        raise TypeError(f"{where}: reward must be a function, or extend superarm.rewards.Reward, got {got}")
+    return reward
 
 
 def mnl_mean(utilities: Array, revenues: Array, mask: Array) -> Array:

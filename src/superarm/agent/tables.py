@@ -20,6 +20,11 @@ class Table(Protocol):
         """The rows."""
 
 
+def is_table(value: Any) -> bool:
+    """Whether it is a table of pandas, polars or Arrow."""
+    return hasattr(value, "__arrow_c_stream__")
+
+
 Id = str | int
 Contexts = npt.ArrayLike | Table  # (n, d) features of arms
 Ids = Sequence[Id] | npt.NDArray[Any]

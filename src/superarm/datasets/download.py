@@ -43,7 +43,8 @@ def download(url: str, target: IO[bytes]) -> None:
             _copy(response, target)
     except (urllib.error.URLError, http.client.HTTPException, OSError) as error:
         # An HTTPError words itself; a URLError wraps the reason in markup.
-        reason = error if isinstance(error, urllib.error.HTTPError) else getattr(error, "reason", error)
+        wraps = isinstance(error, urllib.error.URLError) and not isinstance(error, urllib.error.HTTPError)
+        reason: object = error.reason if isinstance(error, urllib.error.URLError) and wraps else error
         raise DownloadError(str(reason) or type(error).__name__) from error
 
 

@@ -168,7 +168,7 @@ def _opened(*names: str | Path) -> Iterator[list[Any]]:
         try:
             yield [_lines(stack, name) for name in names]
         except (OSError, EOFError, zlib.error) as error:
-            reason = getattr(error, "strerror", None) or error
+            reason = (error.strerror if isinstance(error, OSError) else None) or error
             raise DataError(f"load_open_bandit: {names[0]} or {names[1]} cannot be read: {reason}") from error
 
 

@@ -23,9 +23,9 @@ class EnsembleSampling(Explorer):
 
     def scores(self, key: Array, beliefs: Any, count: Array) -> Array:
         """(n,) one member's scores."""
-        return beliefs.member(jax.random.randint(key, (), 0, beliefs.ensemble.size))
+        return beliefs.member(jax.random.randint(key, (), 0, beliefs.num_members))
 
     def options(self, beliefs: Any, count: Array) -> tuple[Array, Array]:
         """(m,) equal chances and (m, n) the members' scores."""
-        size = beliefs.ensemble.size
+        size = beliefs.num_members
         return jnp.full(size, 1.0 / size, FLOAT), beliefs.members

@@ -24,6 +24,15 @@ from superarm.widths.pairs import distances
 __all__ = ["PairColstim", "PairEnsemble", "PairLayers", "PairThompson", "PairUCB", "PairUniform"]
 
 
+class PairExplorer(Explorer):
+    """An explorer whose scores are of pairs of arms."""
+
+    @property
+    def compares(self) -> bool:
+        """True."""
+        return True
+
+
 def pair_widths(beliefs: Any) -> Array:
     """(n, n) |phi_i - phi_j| in the norm of V^-1."""
     return distances(beliefs.covariance().astype(FLOAT))
@@ -31,7 +40,7 @@ def pair_widths(beliefs: Any) -> Array:
 
 @pytree
 @dataclass(frozen=True)
-class PairUCB(Explorer):
+class PairUCB(PairExplorer):
     """Optimism: a pair's bonus is a_t times its width."""
 
     radius: Radius
@@ -45,7 +54,7 @@ class PairUCB(Explorer):
 
 @pytree
 @dataclass(frozen=True)
-class PairThompson(Explorer):
+class PairThompson(PairExplorer):
     """Thompson sampling: a pair's bonus is drawn from N(0, (a_t width)^2), apart from the others.
 
     Args:
@@ -73,7 +82,7 @@ class PairThompson(Explorer):
 
 @pytree
 @dataclass(frozen=True)
-class PairLayers(Explorer):
+class PairLayers(PairExplorer):
     """What the layers of a `Layered` model say: the chooser `LayeredDuel` goes down through them."""
 
     def scores(self, key: Array, beliefs: Any, count: Array) -> LayerScores:
@@ -84,7 +93,7 @@ class PairLayers(Explorer):
 
 @pytree
 @dataclass(frozen=True)
-class PairEnsemble(Explorer):
+class PairEnsemble(PairExplorer):
     """Two members of an ensemble, drawn apart: one chooses the first arm, the other the second.
 
     With the asymmetric duel this is double ensemble sampling; the reach is the members' spread.
@@ -102,7 +111,7 @@ class PairEnsemble(Explorer):
 
 @pytree
 @dataclass(frozen=True)
-class PairUniform(Explorer):
+class PairUniform(PairExplorer):
     """Two arms by chance."""
 
     def scores(self, key: Array, beliefs: Any, count: Array) -> PairScores:
@@ -115,7 +124,7 @@ class PairUniform(Explorer):
 
 @pytree
 @dataclass(frozen=True)
-class PairColstim(Explorer):
+class PairColstim(PairExplorer):
     """CoLSTIM: utilities perturbed in proportion to their widths choose the first arm, optimism the second.
 
     Args:

@@ -52,7 +52,7 @@ class Custom:
                 raise ValueError(
                     f"{where}: apply must score one example of shape ({dim},), but it raised: {error}"
                 ) from error
-            shape = getattr(answer, "shape", None)
+            shape = _shape(answer)
             if shape != ():
                 raise ValueError(
                     f"{where}: apply must return one number, of shape (), for one example, got "
@@ -61,7 +61,7 @@ class Custom:
             if not bool(jnp.isfinite(self.user_apply(params, jnp.ones(dim, jnp.float32)))):
                 raise ValueError(f"{where}: apply must return a finite score, got NaN or infinity")
             if self.user_features is not None:
-                features = getattr(jax.eval_shape(self.user_features, params, example), "shape", None)
+                features = _shape(jax.eval_shape(self.user_features, params, example))
                 if features is None or len(features) != 1:
                     raise ValueError(
                         f"{where}: features must return a vector for one example, got "
@@ -106,6 +106,11 @@ class Custom:
         with jax.enable_x64(False):
             features = jax.vmap(self.user_features, in_axes=(None, 0))(params, contexts)
         return self.apply(params, contexts), features
+
+
+def _shape(answer: Any) -> tuple[int, ...] | None:
+    """The shape of one array; None of several."""
+    return answer.shape if isinstance(answer, jax.ShapeDtypeStruct) else None
 
 
 def network(

@@ -39,6 +39,11 @@ class EnsembleBeliefs(Beliefs):
         return self._scores(one)
 
     @property
+    def num_members(self) -> int:
+        """m."""
+        return self.ensemble.size
+
+    @property
     def members(self) -> Array:
         """(m, n) the scores of all."""
         return jax.vmap(self._scores, (self.ensemble.axes(self.state, self.width),))(self.state)
@@ -177,9 +182,9 @@ class Ensemble(Model):
         return jax.lax.with_sharding_constraint(leaf, jax.sharding.NamedSharding(mesh, spec))
 
 
-def refuse_probit(where: str, model: Any) -> None:
+def refuse_probit(where: str, model: Model) -> None:
     """Raise if the model's loss is one that rewards outside [0, 1] make non-convex: those of tails."""
-    loss = getattr(getattr(model, "fitting", None), "loss", "")
+    loss = model.loss
     if loss in ("probit", "exponential"):
         raise ValueError(f"{where}: the model's loss must take any real reward, got {loss!r}")
 

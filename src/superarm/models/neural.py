@@ -212,6 +212,16 @@ class Neural(Model):
         """The same."""
         return self.memory.by_arm
 
+    @property
+    def scorer(self) -> Scorer:
+        """The network."""
+        return self.network
+
+    @property
+    def loss(self) -> str:
+        """That of the fits."""
+        return self.fitting.loss
+
     def failures(self, state: State) -> Array:
         """() fits that diverged."""
         failed: Array = state.fit.failures

@@ -79,9 +79,10 @@ class PlannedBeliefs(Beliefs):
         return found
 
     @property
-    def ensemble(self) -> Any:
-        """The ensemble, when the model is one."""
-        return self.beliefs.ensemble
+    def num_members(self) -> int:
+        """As the model's."""
+        count: int = self.beliefs.num_members
+        return count
 
     @property
     def mean(self) -> Array:

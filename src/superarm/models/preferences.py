@@ -52,17 +52,17 @@ def preferences(where: str, model: Any) -> Preferences:
     inner: Any = model.model if isinstance(model, Ensemble) else model
     checks.part(where, "model", inner, Model)
     _require_utilities(where, inner)
-    if not isinstance(getattr(inner, "network", Coefficients()), Coefficients | Paired):
+    if not isinstance(inner.scorer, Coefficients | Paired | None):
         inner = replace(inner, network=Paired(inner.network))
     return Preferences(replace(model, model=inner) if isinstance(model, Ensemble) else inner)
 
 
-def _require_utilities(where: str, model: Any) -> None:
+def _require_utilities(where: str, model: Model) -> None:
     """Refuse a model that cannot be fitted to preferences."""
-    if getattr(getattr(model, "memory", None), "kind", "") == "arms":  # a difference is of two arms
+    if model.sums_by_arm:  # a difference is of two arms
         raise ValueError(f"{where}: memory must be 'all', 'window' or 'reservoir' for a duel, got 'arms'")
-    if (fitting := getattr(model, "fitting", None)) is not None:
-        checks.one_of(where, "loss of a duel", fitting.loss, [LINKS[name].loss for name in PREFERENCE_LINKS])
+    if model.loss is not None:
+        checks.one_of(where, "loss of a duel", model.loss, [LINKS[name].loss for name in PREFERENCE_LINKS])
 
 
 @pytree
@@ -99,8 +99,10 @@ class Preferences(Model):
     def check(self, spec: Spec, width: Width | None) -> None:
         """Refuse what cannot learn from preferences, and let the model check the rest."""
         _require_utilities("preferences", self._member)
-        network = getattr(self._member, "network", Coefficients())
-        if not isinstance(network, Coefficients | Paired):  # it would learn f(x_1 - x_2), and score f(x)
+        network = self._member.scorer
+        if not isinstance(
+            network, Coefficients | Paired | None
+        ):  # it would learn f(x_1 - x_2), and score f(x)
             got = type(network).__name__
             raise TypeError(f"preferences: network must be Paired(network), which compares, got {got}")
         self.model.check(self._sized(spec), width)
@@ -147,7 +149,7 @@ class Preferences(Model):
 
     @property
     def _network(self) -> Paired | None:
-        network = getattr(self._member, "network", Coefficients())
+        network = self._member.scorer
         return network if isinstance(network, Paired) else None
 
     @property

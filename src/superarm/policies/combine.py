@@ -33,7 +33,7 @@ from superarm.models.factory import neural
 from superarm.models.links import link_of
 from superarm.models.preferences import preferences
 from superarm.policies.parts import LINEAR_WIDTHS, NEURAL_WIDTHS, linear_model, radius_of
-from superarm.policy import Policy
+from superarm.policy import Policy, require_scores
 from superarm.schedules import Constant, Radius
 
 WHERE = "combine"
@@ -107,7 +107,7 @@ def combine(
     named = isinstance(explorer, str)
     kind = checks.one_of(WHERE, "explorer", explorer, EXPLORERS) if named else "ucb"
     chosen = _chooser(chooser)
-    duel = isinstance(chosen, Duel)
+    duel = chosen.compares
     if isinstance(chosen, Duel) and isinstance(chooser, str) and kind == "ensemble":
         if chooser == "candidate":  # the best arm would meet the one that it differs most from, for ever
             must = "chooser of an ensemble must be 'asymmetric' or 'optimistic'"
@@ -120,9 +120,10 @@ def combine(
     part = preferences(WHERE, part) if duel else part
     if not named:
         scorer: Any = checks.part(WHERE, "explorer", explorer, Explorer)
+        require_scores(WHERE, scorer, chosen)
     else:
         scorer = (_pairs if duel else _scores)(kind, exploring)
-    if isinstance(chosen, Subset) and link != "identity" and named and kind != "uniform":
+    if not duel and not isinstance(chosen, Best) and link != "identity" and scorer.score_scale == "latent":
         scorer = Responses(scorer, link)  # rewards add up, latent scores do not
     return Policy(model=part, width=chosen_width, explorer=scorer, chooser=chosen, name=WHERE)
 
@@ -132,9 +133,8 @@ def _chooser(chooser: Any) -> Chooser:
         return Best()
     if isinstance(chooser, str):
         return Duel(checks.one_of(WHERE, "chooser", chooser, STRATEGIES))
-    if hasattr(chooser, "choose"):
-        own: Chooser = chooser
-        return own
+    if isinstance(chooser, Chooser):
+        return chooser
     return Subset(checks.part(WHERE, "chooser", chooser, Oracle))
 
 
@@ -144,8 +144,7 @@ def _model(model: Any, kind: str, duel: bool, settings: dict[str, Any]) -> tuple
         checks.part(WHERE, "model", model, Model)
         if settings:
             raise TypeError(f"{WHERE}: settings must be the model's own, got {', '.join(settings)} beside it")
-        fitting = getattr(model, "fitting", None)
-        return model, "identity" if fitting is None else link_of(fitting.loss).name
+        return model, "identity" if model.loss is None else link_of(model.loss).name
     name = checks.one_of(WHERE, "model", model, MODELS)
     if duel:
         checks.one_of(WHERE, "model of a duel", name, OF_DUELS)

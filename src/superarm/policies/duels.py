@@ -7,7 +7,7 @@ from typing import Any
 from superarm import checks
 from superarm.choosers import Duel
 from superarm.choosers.duel import STRATEGIES
-from superarm.contract import Explorer
+from superarm.contract import Explorer, Model
 from superarm.explorers import PairColstim, PairEnsemble, PairThompson, PairUCB, PairUniform
 from superarm.models import Ensemble, ItemMeans, Preferences, glm
 from superarm.models.links import PREFERENCE_LINKS
@@ -171,8 +171,9 @@ def ensemble_duel(
     checks.keywords(where, fitting, ensemble_duel, glm)
     if model is not None:
         refuse_beside_model(where, fitting)
-        if hasattr(model, "fitting"):  # with its perturbation a preference may be less than 0 or more than 1
-            checks.one_of(where, "loss", model.fitting.loss, ("logistic",))
+        checks.part(where, "model", model, Model)
+        if model.loss is not None:  # with its perturbation a preference may be less than 0 or more than 1
+            checks.one_of(where, "loss", model.loss, ("logistic",))
     chosen = glm(weights="none", **fitting) if model is None else model
     members = Ensemble(
         model=chosen,

@@ -184,7 +184,7 @@ class _Foreign:
 
     def predict(self, rows: Floats) -> Floats:
         """(m,) expected rewards, checked."""
-        if hasattr(self.model, "predict_proba") and hasattr(self.model, "classes_"):
+        if hasattr(self.model, "predict_proba"):  # a classifier of scikit-learn
             told = np.asarray(self.model.predict_proba(rows)) @ np.asarray(self.model.classes_, np.float64)
         else:
             told = self.model.predict(rows)

@@ -69,7 +69,7 @@ def frame(where: str, what: str, source: Any, rows: int | None) -> Opened:
 
         return names, load
     with _told(where, what):
-        table = pa.table(source) if hasattr(source, "__arrow_c_stream__") else source.to_arrow()
+        table = pa.table(source)
     cut = table if rows is None else table.slice(0, rows)
     return tuple(cut.schema.names), lambda wanted: _bounded(where, cut.select(wanted))
 

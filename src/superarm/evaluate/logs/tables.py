@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from superarm.agent.tables import is_table
+
 if TYPE_CHECKING:
     import pyarrow as pa  # type: ignore[import-untyped]
 
@@ -143,7 +145,7 @@ def opened(where: str, what: str, source: Any, rows: int | None = None) -> Sourc
 
         names, load = (parquet_file if ending == ".parquet" else csv_file)(where, path, rows)
         return Source(where, what, names, load)
-    if not (hasattr(source, "__arrow_c_stream__") or hasattr(source, "to_arrow")):
+    if not is_table(source):
         must = "a path, or a table of pandas, polars or Arrow"
         raise TypeError(f"{where}: {what} must be {must}, got {type(source).__name__}")
     from superarm.evaluate.logs.files import frame

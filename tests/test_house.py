@@ -1,0 +1,169 @@
+"""The house keeps its order: rooms, imports, names, and a contract that nobody goes around."""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import pkgutil
+import re
+from collections import Counter
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+
+import superarm
+from superarm import contract
+from superarm.pytree import CLASSES
+
+ROOT = Path(__file__).parents[1]
+SOURCE = ROOT / "src" / "superarm"
+PARTS = ("models", "widths", "explorers", "choosers")
+
+# Why a room may import from one below it.
+UPWARDS = {
+    ("evaluate", "report"): "`Estimates.plot`: the picture of a table, drawn when it is asked for",
+    ("simulation", "report"): "`Result.plot` and `Tuning.plot`: the same",
+    ("agent", "evaluate"): "`Agent.fit` names the type of a log, for editors alone",
+}
+
+
+def rooms() -> list[str]:
+    """The rooms in their order, as CONTRIBUTING lists them."""
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    block = text[text.index("    src/superarm/\n") :].split("\n\n")[0]
+    return re.findall(r"^      ([a-z_]+)(?:\.py|/) ", block, flags=re.MULTILINE)
+
+
+def files() -> Iterator[tuple[Path, ast.Module]]:
+    for path in sorted(SOURCE.rglob("*.py")):
+        yield path, ast.parse(path.read_text(encoding="utf-8"))
+
+
+def room_of(path: Path) -> str:
+    return path.relative_to(SOURCE).parts[0].removesuffix(".py")
+
+
+def imported(tree: ast.Module) -> Iterator[str]:
+    """The rooms that a file imports from."""
+    for node in ast.walk(tree):
+        names: list[str] = []
+        if isinstance(node, ast.ImportFrom) and node.module:
+            names = [node.module]
+            if node.module == "superarm":
+                names = [f"superarm.{alias.name}" for alias in node.names]
+        elif isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        for name in names:
+            head, *rest = name.split(".")
+            if head == "superarm" and rest:
+                yield rest[0]
+
+
+def test_every_room_is_on_the_list():
+    there = {path.name.removesuffix(".py") for path in SOURCE.iterdir() if path.name[0] not in "_."}
+    assert sorted(rooms()) == sorted(there - {"py.typed"})
+
+
+def test_nothing_imports_from_a_room_below():
+    order = {room: place for place, room in enumerate(rooms())}
+    found = {
+        (room_of(path), other)
+        for path, tree in files()
+        if room_of(path) in order
+        for other in imported(tree)
+        if other in order and order[other] > order[room_of(path)]
+    }
+    assert found == set(UPWARDS)
+
+
+def test_rooms_are_few_and_none_is_the_house():
+    assert len([path for path in SOURCE.glob("*.py") if path.name != "__init__.py"]) <= 16
+    lines: Counter[str] = Counter()
+    for path, _ in files():
+        lines[room_of(path)] += sum(bool(line.strip()) for line in path.read_text().splitlines())
+    assert max(lines.values()) <= 0.14 * lines.total(), lines.most_common(1)
+
+
+def calls(tree: ast.Module, name: str) -> Iterator[ast.Call]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == name:
+            yield node
+
+
+def test_nobody_asks_a_part_what_it_has():
+    """The contract has a word for it, with a default. What is left asks objects that are not ours."""
+    asked = [
+        f"{room_of(path)}: {ast.unparse(call)}" for path, tree in files() for call in calls(tree, "hasattr")
+    ]
+    named = [
+        f"{room_of(path)}: {ast.unparse(call)}"
+        for path, tree in files()
+        for call in calls(tree, "getattr")
+        if isinstance(call.args[1], ast.Constant)
+    ]
+    tables = [call for call in named if call.startswith("agent: getattr(contexts,")]  # pandas, polars, Arrow
+    assert len(asked) + len(named) - len(tables) <= 8, asked + named
+    assert len(tables) <= 3
+
+
+def packages() -> list[str]:
+    found = pkgutil.walk_packages(superarm.__path__, "superarm.")
+    return ["superarm", *(module.name for module in found if module.ispkg)]
+
+
+def classes() -> dict[str, type]:
+    """superarm's own parts and data by name."""
+    for name in packages():
+        import_module(name)
+    assert len(CLASSES) > 120
+    return CLASSES
+
+
+def test_nothing_above_the_parts_asks_for_their_class():
+    """What parts can do together is in `Policy.traits`: a part of the user's is treated as ours."""
+    order = rooms()
+    parts = {
+        name
+        for name, cls in classes().items()
+        if any(cls.__module__.startswith(f"superarm.{room}.") for room in PARTS)
+    }
+    above = set(order[order.index("policy") :]) - {"policies", "environments"}  # these assemble them
+    found = [
+        f"{path.relative_to(SOURCE)}:{call.lineno} {ast.unparse(call)}"
+        for path, tree in files()
+        if room_of(path) in above
+        for call in calls(tree, "isinstance")
+        if {node.id for node in ast.walk(call.args[1]) if isinstance(node, ast.Name)} & parts
+    ]
+    assert len(parts) > 60
+    assert not found
+    for path, tree in files():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Compare) and "__name__" in ast.unparse(node.left):
+                named = {one.value for one in ast.walk(node) if isinstance(one, ast.Constant)}
+                assert not named & set(classes()), (path, ast.unparse(node))
+
+
+def test_a_part_of_superarm_extends_its_class():
+    """Fields must not have the name of a default of the contract, which would become the field's default."""
+    kinds = [
+        value
+        for value in vars(contract).values()
+        if isinstance(value, type) and value.__module__ == contract.__name__
+    ]
+    assert len(kinds) == 9
+    for name, cls in classes().items():
+        for kind in kinds:
+            if issubclass(cls, kind):
+                clash = {field.name for field in dataclasses.fields(cls)} & set(vars(kind))
+                assert not clash, (name, clash)
+
+
+def test_no_public_name_is_that_of_a_submodule():
+    """A module replaces a function of its name as soon as anything imports it."""
+    for name in packages():
+        package = import_module(name)
+        inside = {module.name for module in pkgutil.iter_modules(package.__path__)}
+        for public in getattr(package, "__all__", ()):
+            value = getattr(package, public)
+            assert public not in inside or value.__name__ == f"{name}.{public}", (name, public)
