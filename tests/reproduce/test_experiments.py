@@ -17,7 +17,7 @@ from superarm.experiments.store import Cell, Origin, Store
 from superarm.experiments.summary import MAX_BYTES, find_summaries, read_summary
 from superarm.report.curves import draw
 from superarm.reproduce import runner
-from superarm.reproduce.papers.wen2015 import catalogues
+from superarm.reproduce.papers.wen2015.data import invented_items
 from superarm.reproduce.registry import EXPERIMENTS, lookup, matching, plan_of
 from superarm.reproduce.runner import _as_planned
 from superarm.simulation.simulate import SimulationError
@@ -799,7 +799,7 @@ def test_policies_meet_the_same_world_in_every_setting_of_a_sweep(tmp_path):
 
 
 def test_the_real_catalogues_are_built_from_their_loaders(monkeypatch):
-    items = catalogues.invented_items()
+    items = invented_items()
     wide = dataclasses.make_dataclass("Items", ["features", "weights", "groups"])(
         np.tile(items.features, (10, 1)), np.tile(items.weights, 10), np.tile(items.groups, 10)
     )
