@@ -12,9 +12,7 @@ from superarm.reproduce.papers.bae2026.methods import PRESETS, TRAININGS, parame
 from superarm.reproduce.papers.bae2026.tuned import TUNED
 
 ROUNDS, SEEDS = 2000, 10
-
 POOL = 2500  # distinct context vectors, unless said otherwise
-
 LATENTS = ("h1", "h2", "h3", "h4", "h5", "h6")
 
 FORMULAS = {

@@ -11,7 +11,6 @@ from superarm.reproduce.papers.bae2026.methods import PRESETS
 from superarm.reproduce.papers.bae2026.plans import ROUNDS, Problem, setting_of
 
 FULL = "SUPERARM_OPEN_BANDIT"  # the environment variable that names the folder of the full data set
-
 EVENTS = 200_000  # of it, drawn at random: 340 MB
 
 # Table 2: final click rates after 2,000 accepted events, by width m, kappa and S.

@@ -54,9 +54,7 @@ def _beats_linear(rounds: int, remark: str = "") -> tuple[Claim, ...]:
 
 
 OURS = " (not in the paper's figure)"
-
 AT_40, AT_80 = "hwang2023/dim-40", "hwang2023/quadratic"
-
 LINEAR_SCORE = (*_published({"CN-UCB": 29.6, "CN-TS": 30.6, "CN-TS-M1": 33.0}, 2000), *_beats_linear(2000))
 
 QUADRATIC_SCORE = (

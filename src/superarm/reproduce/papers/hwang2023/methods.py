@@ -12,7 +12,6 @@ from dataclasses import replace
 from typing import Any
 
 NEURAL = ("CN-UCB", "CN-TS", "CN-TS-M1")
-
 LINEAR = ("CombLinUCB", "CombLinTS")
 
 LABELS = {

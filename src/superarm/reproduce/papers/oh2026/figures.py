@@ -121,5 +121,4 @@ def _data(name: str) -> Experiment:
 
 
 DATA_SETS = tuple(_data(name) for name in DATA)
-
 EXPERIMENTS = (*SYNTHETIC, COMPARED, RADIUS, ALIKE, *DATA_SETS)

@@ -6,19 +6,14 @@ import math
 from typing import Any
 
 STRATEGIES = {"ASYM": "asymmetric", "OSYM": "optimistic", "CSYM": "candidate"}
-
 LINEAR = ("uniform", "ColSTIM", "MaxPairUCB", "VACDB")
-
 VARIANTS = tuple(f"{rule}-{short}" for rule in ("UCB", "TS") for short in STRATEGIES)
-
 AWARE = tuple(f"NVLDB-{variant}" for variant in VARIANTS)
-
 AGNOSTIC = tuple(f"NLDB-{variant}" for variant in VARIANTS)
-
 BASELINES = ("VACDB", "ColSTIM", "NDB-UCB", "NDB-TS")
 
+# Options of a method beside its label's.
 RARELY: dict[str, Any] = {"learn_every": 10}
-
 MAIN_TEXT: dict[str, Any] = {"units": 100, "learning_rate": 1e-3}
 
 SELDOM = "NVLDB-UCB-ASYM+seldom"
@@ -30,13 +25,9 @@ MAIN: dict[str, dict[str, Any]] = {
 }
 
 OPTIMISTIC = tuple(f"NVLDB-UCB-{short}" for short in STRATEGIES)
-
 CHEAPER: dict[str, Any] = {**RARELY, "batch": 64}
-
 LAST, ALL = "NVLDB-UCB-ASYM", "NVLDB-UCB-ASYM+all-parameters"
-
 RADII = (0.01, 0.1, 1.0, 10.0, 100.0)
-
 SELF, ON = {"self_duels": True}, {"restart": False}
 
 

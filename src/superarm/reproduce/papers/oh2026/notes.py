@@ -3,7 +3,6 @@
 from superarm.experiments.experiment import Figure
 
 REFERENCE = "Oh, Park & Paik (2026), Neural variance-aware dueling bandits"
-
 REGRET = Figure("panels", "round", "cumulative average regret")
 
 NOTE = (

@@ -11,17 +11,11 @@ from superarm.experiments.experiment import Plan, Setting
 from superarm.reproduce.papers.oh2026.methods import LINEAR, policy_of
 
 ROUNDS, SEEDS = 2_000, 20
-
 LONG = 10_000
-
 UTILITIES = ("cosine", "square", "quadratic")
-
 WIDE = {"cosine": 10, "square": 20, "quadratic": 5}  # repetitions with networks of width 100
-
 TINY: dict[str, Any] = {"units": 6, "steps": 3}
-
 RESET = {"restart": True}  # the network of NVLDB goes back to its start before every fit,
-
 WARM = {"restart": False}  # or on from the last one
 
 

@@ -13,7 +13,6 @@ ROUNDS, SEEDS, POOL = 10_000, 10, 20_000
 
 # label -> the score whose settings it has, and what differs: contexts change, so warm-ups are uniform.
 GLM: dict[str, Any] = {"plan": "uniform", "memory": "all", "learn_every": 50}
-
 LARGE_GLM: dict[str, Any] = {**GLM, "memory": "reservoir", "memory_size": 2000, "learn_every": 100}  # d = 378
 
 NET: dict[str, Any] = {

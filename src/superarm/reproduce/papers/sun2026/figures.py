@@ -12,7 +12,6 @@ from superarm.reproduce.papers.sun2026.methods import GRID, tunables
 from superarm.reproduce.papers.sun2026.plans import LARGE, TIMED_GLM, TIMED_NEURAL, Case, Cases, timed_cases
 
 REFERENCE = "Sun, Wang & Xu (2026), Provable anytime ensemble sampling"
-
 OPEN = "The paper leaves open how arms and theta are drawn; here both are uniform on the unit sphere. "
 
 CHOSEN = (

@@ -11,11 +11,8 @@ from superarm.experiments.experiment import Plan, Setting
 from superarm.reproduce.papers.sun2026.methods import SCORES, TUNED, labels_of, policy_of
 
 ROUNDS, SEEDS = 10_000, 50
-
 SMALL = {"dim": 4, "num_arms": 6}
-
 NORMAL = {"dim": 20, "num_arms": 50}
-
 LARGE = {"dim": 50, "num_arms": 500}
 
 
@@ -112,7 +109,6 @@ class Cases:
 
 
 TIMED_NEURAL = ("Neural-ES", "Neural-UCB", "Neural-TS", "Neural-PHE")
-
 TIMED_GLM = ("GLM-ES", "GLM-UCB", "GLM-TSL", "GLM-FPL", "EVILL")
 
 

@@ -12,9 +12,7 @@ from superarm.experiments.experiment import Plan, Setting
 from superarm.reproduce.papers.wen2015.methods import LABELS, item_policy
 
 EPISODES = 1000
-
 SEEDS = 30  # the paper states none
-
 AUDIENCES = ("listeners", "taggers")  # two readings of "two users" in section 6.3
 
 

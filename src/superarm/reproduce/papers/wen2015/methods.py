@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any
 
 POLICY = "CombLinTS"
-
 LABELS = ("CombLinTS", "CombUCB1", "CombTS")
 
 

@@ -21,16 +21,12 @@ DEFAULT: dict[str, float] = {
 }
 
 EPISODES = 150
-
 REPETITIONS = 200
 
 # What the smoke scale runs instead.
 TINY = DEFAULT | {"size": 4, "dim": 20}
-
 TINY_EPISODES = 20
-
 TINY_SEEDS = 3
-
 TINY_WORDS = "a toy: m = 4 and d = 20 unless varied, 20 episodes, 3 repetitions"
 
 
