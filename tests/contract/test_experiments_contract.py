@@ -19,7 +19,7 @@ from contract.experiments import ROWS
 from superarm.experiments import SCALES, rules
 from superarm.experiments.claims import MissingRuns
 from superarm.experiments.runs import Runs, total
-from superarm.experiments.store import Cell
+from superarm.experiments.store import RunFile
 from superarm.policies.anytime import GROWTH, loss_constant
 from superarm.reproduce.papers.bae2026 import replay
 from superarm.reproduce.papers.sun2026.claims import RESTART_LOSS
@@ -92,7 +92,7 @@ def test_a_plan_is_sound(name, scale):
 def test_labels_name_files_of_their_own(name):
     """Also on a disk where capital letters do not count."""
     for scale in SCALES:
-        files = [Cell(*one, seed=0).file.casefold() for one in labels_of(plan_of(name, scale))]
+        files = [RunFile(*one, seed=0).file.casefold() for one in labels_of(plan_of(name, scale))]
         assert len(set(files)) == len(files)
 
 

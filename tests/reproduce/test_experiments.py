@@ -13,7 +13,7 @@ from superarm.experiments import rules
 from superarm.experiments.claims import Claim, Finding, MissingRuns, judge, number
 from superarm.experiments.experiment import Experiment, ExperimentError, Figure, Plan, Setting
 from superarm.experiments.runs import Runs, per_round, relative, share, sweep, total
-from superarm.experiments.store import Cell, Origin, Store
+from superarm.experiments.store import Origin, ResultFolder, RunFile
 from superarm.experiments.summary import MAX_BYTES, find_summaries, read_summary
 from superarm.report.curves import draw
 from superarm.reproduce import runner
@@ -579,11 +579,11 @@ def test_cells_of_other_settings_are_refused_too(simulator, tmp_path, monkeypatc
 def test_a_merge_that_was_cut_short_counts_no_row_twice(simulator, tmp_path):
     run_fake(tmp_path)
     expected = rows_in(tmp_path)
-    store = Store(tmp_path / FAKE.id / "quick")
+    store = ResultFolder(tmp_path / FAKE.id / "quick")
     rows = simulator("one", None, rounds=8, seed=0, record_every=2, on_rounds=lambda rounds: None)
     plan = fake_plan("quick")
     store.cells.mkdir()
-    store.write(Cell("m1", "one", 0), rows, Origin({"m1": plan.fingerprint(plan.setting("m1"))}))
+    store.write(RunFile("m1", "one", 0), rows, Origin({"m1": plan.fingerprint(plan.setting("m1"))}))
     (store.cells / ".m1--one--1.parquet.77").write_bytes(b"half a fi")
     run_fake(tmp_path)
     pd.testing.assert_frame_equal(rows_in(tmp_path), expected)
@@ -609,7 +609,7 @@ def test_a_folder_that_cannot_be_written_is_said_before_any_work(simulator, tmp_
 
 def test_two_runs_do_not_share_a_folder(simulator, tmp_path):
     with (
-        Store(tmp_path / FAKE.id / "quick").opened(),
+        ResultFolder(tmp_path / FAKE.id / "quick").opened(),
         pytest.raises(ExperimentError, match="another run is writing"),
     ):
         run_fake(tmp_path)
