@@ -1,13 +1,16 @@
-"""Means over seeds, with their intervals."""
+"""Means over seeds, with their intervals.
+
+NumPy and SciPy are imported when a number is asked for: the claims of experiments import this file.
+"""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-import numpy as np
-from scipy.special import stdtrit
+if TYPE_CHECKING:
+    import numpy as np
 
 Vector: TypeAlias = "np.ndarray[Any, Any]"
 
@@ -30,6 +33,9 @@ def interval(values: Vector) -> Interval:
     >>> round(found.low, 3), found.mean
     (-0.484, 2.0)
     """
+    import numpy as np
+    from scipy.special import stdtrit
+
     count = len(values)
     mean = float(np.mean(values)) if count else math.nan
     if count < 2:
@@ -45,6 +51,8 @@ def ratio_interval(above: Vector, below: Vector) -> Interval:
     >>> ratio_interval(np.array([2.0, 4.0]), np.array([1.0, 2.0])).high
     2.0
     """
+    import numpy as np
+
     mean = float(np.mean(below)) if len(below) else math.nan
     if not mean > 0:
         return Interval(math.nan, -math.inf, math.inf, len(below))

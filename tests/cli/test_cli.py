@@ -275,6 +275,25 @@ def test_the_program_answers_and_ends_as_it_says(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize(
+    "arguments", [["--help"], ["run", "--help"], ["list"], ["list", "--json"], ["--version"]]
+)
+def test_what_only_answers_imports_nothing_heavy(arguments):
+    """The help and the list answer at once: what is heavy waits until a command needs it."""
+    code = (
+        "import sys; from superarm.cli.app import main\n"
+        "try: main()\n"
+        "except SystemExit: print(*{name.partition('.')[0] for name in sys.modules}, file=sys.stderr)"
+    )
+    done = subprocess.run(  # noqa: S603
+        [sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=True
+    )
+    heavy = {"jax", "jaxlib", "numpy", "scipy", "pandas", "pyarrow", "matplotlib", "optax", "loky", "rich"}
+    imported = set(done.stderr.split())
+    assert {"superarm", "typer"} <= imported
+    assert not imported & heavy
+
+
 @pytest.mark.full
 @pytest.mark.parametrize(("stop", "sign"), [(os.killpg, signal.SIGINT), (os.kill, signal.SIGTERM)])
 def test_an_interrupted_program_goes_on_with_the_same_numbers(tmp_path, stop, sign):

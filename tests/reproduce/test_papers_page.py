@@ -8,7 +8,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from superarm.reproduce.papers.oh2026.tables import HIGH, WIDTHS
+from superarm.reproduce.papers.oh2026.claims import HIGH, WIDTHS
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "papers.md").read_text(encoding="utf-8")

@@ -1,6 +1,7 @@
 """The rules that decide claims, each as a function that makes a claim from its sentence.
 
-Comparisons are paired by seed, and intervals are two-sided at 95 %.
+Comparisons are paired by seed, and intervals are two-sided at 95 %. NumPy and SciPy are imported when a claim
+is judged: importing an experiment, which makes its claims, stays cheap.
 """
 
 from __future__ import annotations
@@ -8,9 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from itertools import pairwise, product
-
-import numpy as np
-from scipy.special import chdtri, fdtri
 
 from superarm.experiments.claims import Answer, Claim, Finding, MissingRuns, number
 from superarm.experiments.runs import Points, Quantity, Runs, Seeds
@@ -99,7 +97,7 @@ def not_worse(sentence: str, candidate: Quantity, reference: Quantity, *, limit:
 
     def rule(runs: Runs) -> Finding:
         first, second = _paired(candidate(runs), reference(runs))
-        if not np.any(first) and not np.any(second):
+        if not first.any() and not second.any():
             return Finding(math.nan, "open", "both are 0")
         ratio = ratio_interval(first, second)
         return Finding(ratio.mean, _side(ratio, limit), _words(ratio))
@@ -115,11 +113,13 @@ def more_variable(sentence: str, wide: Quantity, narrow: Quantity) -> Claim:
     """
 
     def rule(runs: Runs) -> Finding:
+        from scipy.special import fdtri
+
         first, second = (quantity(runs).to_numpy() for quantity in (wide, narrow))
         freedom = len(first) - 1, len(second) - 1
         if min(freedom) < 1:
             return Finding(math.nan, "open", "one seed, no interval")
-        ratio = float(np.var(first, ddof=1) / np.var(second, ddof=1))
+        ratio = float(first.var(ddof=1) / second.var(ddof=1))
         low, high = (math.sqrt(ratio / float(fdtri(*freedom, level))) for level in (0.975, 0.025))
         verdict: Answer = "holds" if low > 1.0 else "fails" if high < 1.0 else "open"
         words = f"95 % {number(low)} to {number(high)} over {len(first)} seeds"
@@ -156,7 +156,7 @@ def linear(sentence: str, points: Points, *, fit: float = 0.98) -> Claim:
         if len(found) < 3:
             raise MissingRuns("fewer than three settings are run at this scale")
         means = [interval(values.to_numpy()) for values in found.values()]
-        return _straight(np.array(list(found)), means, fit)
+        return _straight(list(found), means, fit)
 
     return Claim(sentence, f"R^2 >= {fit:g}", rule)
 
@@ -165,6 +165,8 @@ def finite(sentence: str) -> Claim:
     """Claim that no recorded number is NaN or infinite."""
 
     def rule(runs: Runs) -> Finding:
+        import numpy as np
+
         numbers = runs.table[["regret", "realized_regret", "reward", "value", "best"]].to_numpy(float)
         bad = int(np.sum(~np.isfinite(numbers)))
         return Finding(bad, "fails" if bad else "holds", f"of {numbers.size} numbers")
@@ -187,7 +189,7 @@ def _settle(found: Interval, expected: float, slack: float) -> Finding:
 def _compared(first: Vector, second: Vector, factor: float = 1.0) -> tuple[Interval, Interval]:
     """The interval of first - factor * second, and the same as ratios to the second mean."""
     gap = interval(first - factor * second)
-    mean = float(np.mean(second)) if len(second) else math.nan
+    mean = float(second.mean()) if len(second) else math.nan
     if not mean > 0:
         return gap, Interval(math.nan, -math.inf, math.inf, gap.count)
     low, middle, high = (factor + one / mean for one in (gap.low, gap.mean, gap.high))
@@ -236,8 +238,12 @@ def _span(
     return low, high
 
 
-def _straight(x: Vector, means: list[Interval], fit: float) -> Finding:
+def _straight(points: list[float], means: list[Interval], fit: float) -> Finding:
     """Fit a line to the means; say how much of their variance it explains."""
+    import numpy as np
+    from scipy.special import chdtri
+
+    x = np.array(points)
     y = np.array([one.mean for one in means])
     if not np.all(np.isfinite(y)):
         return Finding(math.nan, "fails", "not a finite number")

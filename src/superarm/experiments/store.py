@@ -34,7 +34,7 @@ KEY = ["setting", "policy", "seed"]
 
 
 @dataclass(frozen=True, order=True)
-class Cell:
+class RunFile:
     """One run: a policy in a setting under a seed."""
 
     setting: str
@@ -71,7 +71,7 @@ class Origin:
         )
 
 
-class Store:
+class ResultFolder:
     """What is on disk of one experiment at one scale."""
 
     def __init__(self, folder: Path) -> None:
@@ -115,13 +115,13 @@ class Store:
             path.unlink(missing_ok=True)
         (self.folder / "summary.json").unlink(missing_ok=True)
 
-    def finished(self, fingerprints: Mapping[str, str]) -> set[Cell]:
+    def finished(self, fingerprints: Mapping[str, str]) -> set[RunFile]:
         """Return the cells on disk; refuse those that other settings produced."""
-        found: set[Cell] = set()
+        found: set[RunFile] = set()
         if self.rounds.exists():
             self._require_same(_origin(self.rounds), fingerprints)
             keys = _read(self.rounds, KEY).drop_duplicates()
-            found.update(Cell(str(s), str(p), int(n)) for s, p, n in keys.itertuples(index=False))
+            found.update(RunFile(str(s), str(p), int(n)) for s, p, n in keys.itertuples(index=False))
         for path in self.cells.glob("*.parquet"):
             self._require_same(_origin(path), fingerprints)
             found.add(_cell(path))
@@ -135,7 +135,7 @@ class Store:
                     "or version); use --fresh to run it anew, or another --out"
                 )
 
-    def write(self, cell: Cell, rows: pd.DataFrame, origin: Origin) -> None:
+    def write(self, cell: RunFile, rows: pd.DataFrame, origin: Origin) -> None:
         """Keep the rows of one run."""
         labelled = rows.assign(setting=cell.setting, policy=cell.policy)
         _write(self.cells / cell.file, labelled, origin)
@@ -202,10 +202,10 @@ def _origin(path: Path) -> Origin:
         raise _damaged(path) from error
 
 
-def _cell(path: Path) -> Cell:
+def _cell(path: Path) -> RunFile:
     try:
         setting, policy, seed = path.stem.split("--")
-        return Cell(setting, policy, int(seed))
+        return RunFile(setting, policy, int(seed))
     except ValueError as error:
         raise _damaged(path) from error
 

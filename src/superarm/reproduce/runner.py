@@ -16,7 +16,7 @@ from superarm.errors import EngineError
 from superarm.experiments.claims import MissingRuns, judge
 from superarm.experiments.experiment import Experiment, ExperimentError, Plan
 from superarm.experiments.runs import Runs
-from superarm.experiments.store import Cell, Origin, Store
+from superarm.experiments.store import Origin, ResultFolder, RunFile
 from superarm.experiments.summary import SUMMARY_SCHEMA, Final, SettingSummary, Summary, Times
 from superarm.jobs.engines import check_engine, connected, run_jobs
 from superarm.jobs.processes import OnRounds
@@ -52,18 +52,18 @@ class Work:
     scale: str
     plan: Plan
     seeds: int | None
-    store: Store
+    store: ResultFolder
     out: Path
     chosen: frozenset[str] | None = None
 
-    def cells(self) -> list[Cell]:
+    def cells(self) -> list[RunFile]:
         """All runs of the plan, the largest settings first: no worker is left with one at the end.
 
         Seed 0 of all comes before the rest, so that workers compile different programs, and find those of the
         others in the cache.
         """
         cells = [
-            Cell(setting.name, policy, seed)
+            RunFile(setting.name, policy, seed)
             for setting in reversed(self.plan.settings)
             if self.chosen is None or setting.name in self.chosen
             for policy in setting.policies
@@ -141,7 +141,7 @@ def _work(name: str, scale: str, seeds: int | None, out: Path, settings: Sequenc
         if one not in names:
             raise ExperimentError(f"run: a setting of {name} must be one of {', '.join(names)}, got {one!r}")
     chosen = frozenset(settings) if settings else None
-    return Work(lookup(name), scale, plan, seeds, Store(out / name / scale), out, chosen)
+    return Work(lookup(name), scale, plan, seeds, ResultFolder(out / name / scale), out, chosen)
 
 
 def _silent(done: int, rounds: int) -> None:
@@ -149,7 +149,7 @@ def _silent(done: int, rounds: int) -> None:
 
 
 def _run_cells(
-    work: Work, todo: list[Cell], workers: int | None, progress: Progress, engine: str = "local"
+    work: Work, todo: list[RunFile], workers: int | None, progress: Progress, engine: str = "local"
 ) -> None:
     """Run what is left, and keep each run as it finishes."""
     _prepare(work, todo)
@@ -173,7 +173,7 @@ def _run_cells(
     warn_of_refused_fits(tables)
 
 
-def _prepare(work: Work, todo: list[Cell]) -> None:
+def _prepare(work: Work, todo: list[RunFile]) -> None:
     """Build every world once here, so that missing data is said before any work."""
     names = {cell.setting for cell in todo}
     for setting in work.plan.settings:

@@ -1,4 +1,4 @@
-"""Bae & Lee (2026), Neural logistic bandits, ICML: appendix J.1, replay on the Open Bandit data."""
+"""Replay on the Open Bandit data (appendix J.1 of bae2026): its plan, and the published click rates."""
 
 from __future__ import annotations
 
@@ -6,21 +6,9 @@ import os
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
-from superarm.experiments import rules
-from superarm.experiments.experiment import Experiment, Figure, Plan, Setting
-from superarm.experiments.runs import Quantity, total
-from superarm.reproduce.papers.bae2026.figures import (
-    DRAWS,
-    LINEAR,
-    PRESETS,
-    REFERENCE,
-    ROUNDS,
-    UCBS,
-    Problem,
-    setting_of,
-)
+from superarm.experiments.experiment import Plan, Setting
+from superarm.reproduce.papers.bae2026.methods import PRESETS
+from superarm.reproduce.papers.bae2026.plans import ROUNDS, Problem, setting_of
 
 FULL = "SUPERARM_OPEN_BANDIT"  # the environment variable that names the folder of the full data set
 EVENTS = 200_000  # of it, drawn at random: 340 MB
@@ -35,6 +23,7 @@ REPLAYS: dict[str, dict[str, Any]] = {
     "S-10": {"norm_bound": 10.0},
     "S-100": {"norm_bound": 100.0},
 }
+
 RATES = {  # in the order of PRESETS
     "m-20": (0.0020, 0.0021, 0.0024, 0.0017, 0.0025, 0.0050, 0.0041),
     "m-50": (0.0017, 0.0021, 0.0024, 0.0024, 0.0028, 0.0052, 0.0051),
@@ -46,7 +35,7 @@ RATES = {  # in the order of PRESETS
 }
 
 
-def _replay_plan(scale: str) -> Plan:
+def replay_plan(scale: str) -> Plan:
     """Replay on the Open Bandit data; the smoke scale reads an invented log."""
     if scale == "smoke":
         words = "an invented log, 40 accepted events, two policies"
@@ -76,6 +65,8 @@ def _open_bandit() -> Any:
 
 
 def _invented_log() -> Any:
+    import numpy as np
+
     from superarm.evaluate import event_log, logged_world
 
     rng = np.random.default_rng(0)
@@ -84,65 +75,9 @@ def _invented_log() -> Any:
     return logged_world(event_log(contexts, actions, clicks, binary=True), passes=5)
 
 
-def _better(setting: str) -> Quantity:
-    """Clicks of whichever NeuralLog-UCB has more on average."""
-
-    def per_seed(runs: Any) -> Any:
-        both = [total(setting, f"NeuralLog-UCB-{one}", column="reward")(runs) for one in (1, 2)]
-        return max(both, key=lambda clicks: float(clicks.mean()))
-
-    return per_seed
-
-
-def _clicks(setting: str, labels: tuple[str, ...]) -> dict[str, Quantity]:
-    return {label: total(setting, label, column="reward") for label in labels}
-
-
-def _table_2() -> str:
+def published_rates() -> str:
+    """Table 2 in a sentence."""
     rows = "; ".join(
         f"{name}: " + ", ".join(f"{rate:.4f}" for rate in rates) for name, rates in RATES.items()
     )
     return f"The paper's click rates (table 2), in the order {', '.join(PRESETS)}: {rows}. "
-
-
-OPEN_BANDIT = Experiment(
-    id="bae2026/open-bandit",
-    title="Replay on the Open Bandit data: five arms, 2,000 accepted events",
-    reference=f"{REFERENCE}, figures 7 to 9, table 2",
-    plan=_replay_plan,
-    claims=(
-        *(
-            rules.chain(
-                f"the Thompson variants have the highest click rate ({name})",
-                _clicks(name, UCBS),
-                _clicks(name, DRAWS),
-            )
-            for name in REPLAYS
-        ),
-        *(
-            rules.chain(
-                f"a NeuralLog-UCB is among the top three: it has more clicks than all baselines ({name})",
-                _clicks(name, ("NCBF-UCB", *LINEAR)),
-                {"the better NeuralLog-UCB": _better(name)},
-            )
-            for name in ("m-20", "m-50", "m-100")
-        ),
-        *(
-            rules.chain(
-                f"NeuralLog-UCB-2 is among the top three: it has more clicks than the other UCBs ({name})",
-                _clicks(name, ("NCBF-UCB", *LINEAR, "NeuralLog-UCB-1")),
-                _clicks(name, ("NeuralLog-UCB-2",)),
-            )
-            for name in ("m-20", "kappa-100", "kappa-200")
-        ),
-    ),
-    figure=Figure("reward", "accepted event", "clicks"),
-    note=(
-        "The public sample has 10,000 events and 38 clicks: click rates from it mean little. A run goes "
-        "through it up to five times, reshuffled, and the arms of an event are the same in all runs, so that "
-        "intervals are too narrow. With the folder of the full data set in SUPERARM_OPEN_BANDIT the same "
-        "command runs on that. Training is 'descent', with nu and lambda of h1. " + _table_2()
-    ),
-)
-
-EXPERIMENTS = (OPEN_BANDIT,)

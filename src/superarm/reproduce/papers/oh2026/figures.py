@@ -1,34 +1,13 @@
-"""oh2026: neural variance-aware dueling bandits (figures 2, E.1, E.3 to E.11, tables E.2 and E.3).
-
-Oh, Park & Paik (2026), Neural variance-aware dueling bandits with deep representation and shallow
-exploration, arXiv:2506.01250.
-"""
+"""The figures of oh2026's section 6 and appendix E: each with its plan, its claims, and its notes."""
 
 from __future__ import annotations
 
-from superarm.experiments import rules
 from superarm.experiments.experiment import Experiment
-from superarm.reproduce.papers.oh2026.data import DATA_SETS
-from superarm.reproduce.papers.oh2026.parts import (
-    AGNOSTIC,
-    AWARE,
-    MAIN,
-    MAIN_TEXT,
-    NOTE,
-    REFERENCE,
-    REGRET,
-    RIVALS,
-    SELDOM,
-    VARIANTS,
-    below_rivals,
-    falls,
-    share,
-)
-from superarm.reproduce.papers.oh2026.plans import ROUNDS, WARM, Panels, synthetic
-from superarm.reproduce.papers.oh2026.tables import TABLES
-
-UTILITIES = ("cosine", "square", "quadratic")
-WIDE = {"cosine": 10, "square": 20, "quadratic": 5}  # repetitions with networks of width 100
+from superarm.reproduce.papers.oh2026 import claims
+from superarm.reproduce.papers.oh2026.data import DATA, classes, invented
+from superarm.reproduce.papers.oh2026.methods import AGNOSTIC, AWARE, MAIN, MAIN_TEXT, ON, RADII, SELF
+from superarm.reproduce.papers.oh2026.notes import NOTE, REFERENCE, REGRET, RIVALS
+from superarm.reproduce.papers.oh2026.plans import UTILITIES, WARM, WIDE, Panels, synthetic
 
 SYNTHETIC = tuple(
     Experiment(
@@ -44,19 +23,7 @@ SYNTHETIC = tuple(
             },
             MAIN,
         ),
-        claims=(
-            *(
-                below_rivals(setting, label)
-                for setting in ("d-5", "d-10", "K-10", "figure-2")
-                for label in AWARE
-            ),
-            *(falls("d-5", label, ROUNDS) for label in AWARE),
-            rules.not_worse(
-                "NVLDB-UCB-ASYM fitted every 10 rounds is not worse than fitted every round (d-5)",
-                share("d-5", SELDOM),
-                share("d-5", "NVLDB-UCB-ASYM"),
-            ),
-        ),
+        claims=claims.on_utility(utility),
         figure=REGRET,
         note=NOTE
         + RIVALS
@@ -75,21 +42,11 @@ COMPARED = Experiment(
         {utility: synthetic(utility) for utility in UTILITIES},
         {label: {} for label in (*AWARE, *AGNOSTIC, "uniform")},
     ),
-    claims=tuple(
-        rules.below(
-            f"NVLDB-{variant} is below NLDB-{variant} ({utility})",
-            share(utility, f"NVLDB-{variant}"),
-            share(utility, f"NLDB-{variant}"),
-        )
-        for utility in UTILITIES
-        for variant in VARIANTS
-    )
-    + tuple(falls(utility, label, ROUNDS) for utility in UTILITIES for label in AGNOSTIC),
+    claims=claims.COMPARED,
     figure=REGRET,
     note=NOTE + "The paper says that NVLDB is generally below NLDB, not always. ",
 )
 
-RADII = (0.01, 0.1, 1.0, 10.0, 100.0)
 RADIUS = Experiment(
     id="oh2026/radius",
     title="NVLDB-UCB-ASYM by the confidence width a_t",
@@ -98,24 +55,11 @@ RADIUS = Experiment(
         {utility: synthetic(utility) for utility in UTILITIES},
         {**{f"NVLDB-UCB-ASYM+a-{radius:g}": {"radius": radius} for radius in RADII}, "uniform": {}},
     ),
-    claims=tuple(
-        rules.below(
-            f"a moderate a_t is best: 1 against {other:g} ({utility})",
-            share(utility, "NVLDB-UCB-ASYM+a-1"),
-            share(utility, f"NVLDB-UCB-ASYM+a-{other:g}"),
-        )
-        for utility in UTILITIES
-        for other in (0.01, 100.0)
-    ),
+    claims=claims.RADIUS,
     figure=REGRET,
     note=NOTE,
 )
 
-SELF, ON = {"self_duels": True}, {"restart": False}
-FREED = {
-    "NDB that may let an arm meet itself": ("NDB-UCB+self", "NDB-TS+self"),
-    "NDB that may, and whose network goes on": ("NDB-UCB+self-on",),
-}
 ALIKE = Experiment(
     id="oh2026/self-duels",
     title="NVLDB and NDB on the same terms",
@@ -134,15 +78,7 @@ ALIKE = Experiment(
             "uniform": {},
         },
     ),
-    claims=tuple(
-        rules.chain(
-            f"NVLDB-UCB-ASYM is below {words} ({setting})",
-            {"NVLDB-UCB-ASYM": share(setting, "NVLDB-UCB-ASYM")},
-            {rival: share(setting, rival) for rival in rivals},
-        )
-        for setting in (*UTILITIES, "figure-2")
-        for words, rivals in FREED.items()
-    ),
+    claims=claims.ALIKE,
     figure=REGRET,
     note=NOTE
     + "NDB's own code forces the two arms to differ, and so do our other experiments: with five arms even a "
@@ -151,4 +87,38 @@ ALIKE = Experiment(
     "on from fit to fit; and in +differing NVLDB may not. ",
 )
 
-EXPERIMENTS = (*SYNTHETIC, COMPARED, RADIUS, ALIKE, *DATA_SETS, *TABLES)
+
+def _data(name: str) -> Experiment:
+    loader, ordered, (seeds, raw_seeds) = DATA[name]
+    raw = f"{name}-raw"
+    return Experiment(
+        id=f"oh2026/{name}",
+        title=f"Duels of classes: {name}",
+        reference=f"{REFERENCE}, figure E.1",
+        plan=Panels(
+            {
+                name: classes(name, loader, ordered=ordered),
+                raw: classes(name, loader, ordered=ordered, rescale=False, seeds=raw_seeds),
+            },
+            {**MAIN, **({label: {} for label in AGNOSTIC} if ordered else {})},
+            invented(ordered=ordered),
+            seeds=seeds,
+        ),
+        claims=claims.on_classes(name, ordered=ordered) + claims.on_classes(raw, ordered=ordered),
+        figure=REGRET,
+        note=NOTE
+        + RIVALS
+        + "How features are scaled the paper does not tell: in one panel each is rescaled to [-1, 1], in "
+        "-raw they are as they come. The latter was added when the former had been run, and after trials "
+        "on other seeds, in which NVLDB was far better so on Statlog, and no better on MAGIC. "
+        + (
+            "Whatever the row, the class with the higher index always wins. The paper's 0.017 and 0.199 are "
+            "read as average regret a round, as the figure's, with utilities 0 to 6, which are ours. "
+            if ordered
+            else "The true class wins against another one with a chance of 0.7. "
+        ),
+    )
+
+
+DATA_SETS = tuple(_data(name) for name in DATA)
+EXPERIMENTS = (*SYNTHETIC, COMPARED, RADIUS, ALIKE, *DATA_SETS)

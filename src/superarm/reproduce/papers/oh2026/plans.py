@@ -2,43 +2,21 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-import numpy as np
-
 from superarm.experiments.experiment import Plan, Setting
+from superarm.reproduce.papers.oh2026.methods import LINEAR, policy_of
 
 ROUNDS, SEEDS = 2_000, 20
-STRATEGIES = {"ASYM": "asymmetric", "OSYM": "optimistic", "CSYM": "candidate"}
-LINEAR = ("uniform", "ColSTIM", "MaxPairUCB", "VACDB")
+LONG = 10_000
+UTILITIES = ("cosine", "square", "quadratic")
+WIDE = {"cosine": 10, "square": 20, "quadratic": 5}  # repetitions with networks of width 100
 TINY: dict[str, Any] = {"units": 6, "steps": 3}
 RESET = {"restart": True}  # the network of NVLDB goes back to its start before every fit,
 WARM = {"restart": False}  # or on from the last one
-
-
-def policy_of(label: str, world: Any, rounds: int, **options: Any) -> Any:
-    """Build a method by its label, such as NVLDB-UCB-ASYM; a "+" and what follows only names it."""
-    import superarm
-
-    name = label.split("+", maxsplit=1)[0]
-    if name == "VACDB":
-        return superarm.vacdb(rounds, radius=2.0 * math.sqrt(world.spec.dim * math.log(rounds)))
-    plain = {
-        "uniform": superarm.uniform_duel,
-        "ColSTIM": superarm.colstim,
-        "MaxPairUCB": superarm.max_pair_ucb,
-        "NDB-UCB": superarm.ndb_ucb,
-        "NDB-TS": superarm.ndb_ts,
-    }
-    if name in plain:
-        return plain[name](**options)
-    family, rule, short = name.split("-")
-    build = superarm.nvldb if family == "NVLDB" else superarm.nldb
-    return build(rule=rule.lower(), strategy=STRATEGIES[short], **options)
 
 
 @dataclass(frozen=True)
@@ -81,40 +59,10 @@ def synthetic(
     return Problem(partial(_duels, utility, **world), parameters, options, own, seeds)
 
 
-def classes(
-    name: str, loader: str, *, ordered: bool, rescale: bool = True, seeds: int | None = None
-) -> Problem:
-    """The duels of a data set's classes."""
-    world = partial(_classes, loader, ordered, rescale)
-    told = {} if rescale else {"rescale": False}
-    return Problem(world, {"data": name, "pool": 20_000, **told, "NVLDB": dict(RESET)}, {}, seeds=seeds)
-
-
-def invented(*, ordered: bool) -> Problem:
-    """Rows made up on the spot, for the smoke scale."""
-    return Problem(partial(_invented, ordered), {"data": "invented"}, TINY)
-
-
 def _duels(utility: str, **world: Any) -> Any:
     from superarm.environments import duels
 
     return duels(utility, **world)
-
-
-def _classes(loader: str, ordered: bool, rescale: bool) -> Any:
-    from superarm import datasets
-    from superarm.environments import class_duels
-
-    rows = getattr(datasets, loader)()
-    return class_duels(rows, pool=min(20_000, len(rows.labels)), ordered=ordered, rescale=rescale)
-
-
-def _invented(ordered: bool) -> Any:
-    from superarm.environments import class_duels
-
-    rng = np.random.default_rng(0)
-    features = rng.normal(size=(60, 3))
-    return class_duels(features, (features[:, 0] > 0.0).astype(int), ordered=ordered)
 
 
 def _policy(label: str, rounds: int, options: Mapping[str, Any], world: Any) -> Any:

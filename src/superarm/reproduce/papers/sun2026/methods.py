@@ -9,7 +9,10 @@ and quadratic 3,000 and 6. "-tuned" is ensemble sampling with its perturbation c
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
+
+from superarm.experiments.experiment import Tunable
 
 GRID = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
 
@@ -50,6 +53,7 @@ FAMILIES: dict[str, tuple[str, ...]] = {
         "Neural-PHE",
     ),
 }
+
 SCORES = {"linear": "linear", "logistic": "logistic", "distance": "neural", "quadratic": "neural"}
 
 
@@ -66,6 +70,19 @@ def baselines(score: str) -> tuple[str, ...]:
 def explored_by(label: str) -> bool:
     """Whether the label has a number to be tuned."""
     return "-ES" not in label or label.endswith("-tuned")
+
+
+def tunables(score: str) -> dict[str, Tunable]:
+    """The methods of a score that have a number to be tuned."""
+    return {
+        label: Tunable(partial(_explored, label, score), {"exploration": GRID})
+        for label in labels_of(score)
+        if explored_by(label)
+    }
+
+
+def _explored(label: str, score: str, world: Any, *, exploration: float) -> Any:
+    return policy_of(label, score, world, exploration=exploration)
 
 
 def policy_of(label: str, score: str, world: Any, *, memory: str = "arms", **options: Any) -> Any:

@@ -3,9 +3,6 @@
 Figure 1 sweeps the longest path problem around a default case; figures 2 and 3 are on real data.
 """
 
-from superarm.reproduce.papers.wen2015.catalogues import ADULT, LASTFM
-from superarm.reproduce.papers.wen2015.paths import DIM, LONGEST_PATH, NOISE, PRIOR, SIZE
-
-EXPERIMENTS = (LONGEST_PATH, SIZE, DIM, NOISE, PRIOR, ADULT, LASTFM)
+from superarm.reproduce.papers.wen2015.figures import EXPERIMENTS
 
 __all__ = ["EXPERIMENTS"]

@@ -1,21 +1,10 @@
-"""What oh2026's experiments have in common: labels, methods, quantities, claims, and words."""
+"""What all figures and tables of oh2026 say: the reference, our reading of its settings, and the rivals."""
 
-from __future__ import annotations
-
-from typing import Any
-
-from superarm.experiments import rules
-from superarm.experiments.claims import Claim
 from superarm.experiments.experiment import Figure
-from superarm.experiments.runs import Quantity, per_round, relative, total
-from superarm.reproduce.papers.oh2026.plans import STRATEGIES
 
 REFERENCE = "Oh, Park & Paik (2026), Neural variance-aware dueling bandits"
-VARIANTS = tuple(f"{rule}-{short}" for rule in ("UCB", "TS") for short in STRATEGIES)
-AWARE = tuple(f"NVLDB-{variant}" for variant in VARIANTS)
-AGNOSTIC = tuple(f"NLDB-{variant}" for variant in VARIANTS)
-BASELINES = ("VACDB", "ColSTIM", "NDB-UCB", "NDB-TS")
 REGRET = Figure("panels", "round", "cumulative average regret")
+
 NOTE = (
     "Regret is the average regret, half the sum of the two arms' gaps; realized regret in the table is "
     "the weak one. Claims compare shares of the regret of chance ('uniform') on the same contexts, since "
@@ -31,6 +20,7 @@ NOTE = (
     "the second hidden layer, where the appendix has an output layer of a dimension that it does not give; "
     "with one of 5 the regret was three to four times as large in those trials. "
 )
+
 RIVALS = (
     "Rivals: VACDB with kappa = 0.1 and radius 2 sqrt(d log T), at which it explores almost throughout 2,000 "
     "rounds; ColSTIM and MaxPairUCB (not in the paper) with radius 1; NDB from standard normal weights in "
@@ -39,35 +29,3 @@ RIVALS = (
     "chance with five arms, and all of it with two; see oh2026/self-duels for the same terms. Quadratic "
     "utilities are x'Theta Theta'x with a matrix Theta. "
 )
-RARELY: dict[str, Any] = {"learn_every": 10}
-MAIN_TEXT: dict[str, Any] = {"units": 100, "learning_rate": 1e-3}
-SELDOM = "NVLDB-UCB-ASYM+seldom"
-MAIN: dict[str, dict[str, Any]] = {
-    **{label: {} for label in (*AWARE, *BASELINES, "MaxPairUCB")},
-    SELDOM: RARELY,
-    "uniform": {},
-}
-
-
-def share(setting: str, label: str, *, last: int = 0) -> Quantity:
-    """Regret as a share of that of chance, per seed."""
-    return relative(*(total(setting, one, last=last) for one in (label, "uniform")))
-
-
-def below_rivals(setting: str, label: str) -> Claim:
-    """The claim that a method is below all rivals of the paper."""
-    return rules.chain(
-        f"{label} is below VACDB, ColSTIM and both NDB ({setting})",
-        {label: share(setting, label)},
-        {other: share(setting, other) for other in BASELINES},
-    )
-
-
-def falls(setting: str, label: str, rounds: int) -> Claim:
-    """The claim that a method loses less in the second half of the rounds."""
-    half = rounds // 2
-    return rules.below(
-        f"R(T)/T falls: {label} loses less in the second half ({setting})",
-        per_round(setting, label, first=half + 1, last=rounds),
-        per_round(setting, label, last=half),
-    )

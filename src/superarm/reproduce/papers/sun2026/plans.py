@@ -1,4 +1,4 @@
-"""The plans of sun2026's experiments: which methods meet which arms, at every scale."""
+"""The plans of sun2026's experiments on arms that stay: which methods meet which arms, at every scale."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from superarm.reproduce.papers.sun2026.methods import SCORES, TUNED, labels_of, 
 ROUNDS, SEEDS = 10_000, 50
 SMALL = {"dim": 4, "num_arms": 6}
 NORMAL = {"dim": 20, "num_arms": 50}
+LARGE = {"dim": 50, "num_arms": 500}
 
 
 @dataclass(frozen=True)
@@ -105,3 +106,20 @@ class Cases:
         shorter = f"{self.rounds:,} of {ROUNDS:,} rounds" if self.rounds < ROUNDS else ""
         words = "; ".join(part for part in (shorter, fewer, self.words) if part)
         return Plan(settings, self.rounds, self.seeds, 50, reduced=words, timed=self.timed)
+
+
+TIMED_NEURAL = ("Neural-ES", "Neural-UCB", "Neural-TS", "Neural-PHE")
+TIMED_GLM = ("GLM-ES", "GLM-UCB", "GLM-TSL", "GLM-FPL", "EVILL")
+
+
+def timed_cases(score: str, labels: tuple[str, ...]) -> dict[str, Case]:
+    """Sums per arm, and plain histories with one member, as m machines in parallel would have."""
+    ensemble = labels[0]
+    one: dict[str, Any] = {"memory": "all", "size": 1}
+    whole: dict[str, Any] = {"memory": "all"}
+    plain = {label: (label, whole) for label in labels if label.endswith(("-PHE", "-FPL"))}
+    plain |= {f"{ensemble}-member": (ensemble, one)}
+    return {
+        "sums-per-arm": Case(score, {label: (label, {}) for label in labels}),
+        "plain-history": Case(score, plain),
+    }
