@@ -7,9 +7,9 @@ once. What a name is and where it lives is said here for all of them but the pre
 
 from __future__ import annotations
 
-import difflib as _difflib
 import importlib as _importlib
 import typing as _typing
+from importlib import util as _util
 
 if _typing.TYPE_CHECKING:
     from superarm import config as config
@@ -104,7 +104,9 @@ def __getattr__(name: str) -> _typing.Any:
     """Import a public name when it is first used."""
     if name == "__all__":
         return __dir__()
-    if name.startswith("_"):
+    if name.startswith("_") or (name not in _MODULES and _util.find_spec(f"superarm.{name}")):
+        # An internal module: `from superarm import checks` asks here before it imports it. Without this line
+        # it would import all presets, and JAX, first.
         raise AttributeError(f"module 'superarm' has no attribute {name!r}")
     if name in _MODULES:
         value: _typing.Any = _importlib.import_module(f"superarm.{_MODULES[name]}")
@@ -113,9 +115,8 @@ def __getattr__(name: str) -> _typing.Any:
     else:
         presets = _importlib.import_module("superarm.policies")
         if name not in presets.__all__:
-            close = _difflib.get_close_matches(name, __dir__(), 1)
-            hint = f"; did you mean {close[0]!r}?" if close else ""
-            raise AttributeError(f"module 'superarm' has no attribute {name!r}{hint}")
+            close = _importlib.import_module("superarm.checks").hint(name, __dir__())
+            raise AttributeError(f"module 'superarm' has no attribute {name!r}{close}")
         value = getattr(presets, name)
     globals()[name] = value
     return value

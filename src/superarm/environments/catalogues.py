@@ -71,6 +71,7 @@ class Catalogue:
         return semi_bandit(key, self.weights, jnp.asarray(self.means), decision, world.optimum)
 
 
+@checks.named
 def catalogue(features: Any, means: Any, oracle: Oracle, *, noise: float | None = None) -> Catalogue:
     """Return an environment with fixed items.
 

@@ -70,6 +70,7 @@ class AssortmentChoices:
         )
 
 
+@checks.named
 def assortment_choices(
     revenues: Any,
     size: int,

@@ -36,6 +36,7 @@ WRAPPED = "logged_world: a log must not be put into another environment, got ask
 Chunk = Callable[[State, int, int], tuple[State, Trace]]
 
 
+@checks.named
 def replay(
     policy: Policy, log: Log, *, accepted: int, seed: int = 0, passes: int = 1, record_every: int = 1
 ) -> pd.DataFrame:
@@ -123,6 +124,7 @@ class LoggedWorld:
         raise TypeError(WRAPPED)
 
 
+@checks.named
 def logged_world(log: Log, *, passes: int = 1) -> LoggedWorld:
     """Return an environment that replays a log; see `replay`. Every seed reads it in another order.
 

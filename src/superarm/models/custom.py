@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 from jax.flatten_util import ravel_pytree
 
+from superarm import checks
 from superarm.models.networks import Pull
 from superarm.pytree import pytree, static
 from superarm.types import Array
@@ -108,6 +109,7 @@ class Custom:
         return self.apply(params, contexts), features
 
 
+@checks.named
 def network(
     init: Callable[[Array, int], Any],
     apply: Callable[[Any, Array], Array],

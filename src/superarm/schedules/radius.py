@@ -68,6 +68,7 @@ class LogGrowth:
         return self.scale * jnp.log(2.0 + count.astype(FLOAT))
 
 
+@checks.named
 def lemma7_radius(
     *,
     dim: int,

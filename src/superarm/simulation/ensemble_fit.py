@@ -33,6 +33,7 @@ class Part:
     keys: np.ndarray[Any, Any]
 
 
+@checks.named
 @double
 def learn_members(
     policy: Policy,

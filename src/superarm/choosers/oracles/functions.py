@@ -69,6 +69,7 @@ class NativeFunction:
         return whole_or_nothing(items[first], fits & sound, scores, mask)
 
 
+@checks.named
 def function(
     fn: Callable[[Any, Any], Any], *, size: int, factor: float = 1.0, native: bool = False
 ) -> HostFunction | NativeFunction:

@@ -62,6 +62,7 @@ class Milp:
         return None if chosen is None else items[chosen]
 
 
+@checks.named
 def milp(
     rows: Any,
     *,

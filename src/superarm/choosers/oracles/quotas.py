@@ -85,6 +85,7 @@ class Quota:
         return Choice(items=jnp.where(taken, items[slots], -1), mask=taken, feasible=feasible)
 
 
+@checks.named
 def quota(
     groups: Any,
     sizes: Sequence[int] | None = None,

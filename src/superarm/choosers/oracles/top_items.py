@@ -49,6 +49,7 @@ class TopK:
         return Choice(items=jnp.where(used, items, -1), mask=used, feasible=feasible)
 
 
+@checks.named
 def top_k(k: int) -> TopK:
     """Choose the k arms with the highest scores.
 
