@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import superarm
-from superarm import environments, evaluate, policies
+from superarm import environments, evaluate, explorers, policies
 from superarm.choosers import oracles
 from superarm.models import full_gradient_model
 
@@ -82,6 +82,32 @@ def test_no_function_or_class_has_the_name_of_a_module_beside_it(room):
     modules = {found.name for found in pkgutil.iter_modules(room.__path__)}
     public = {name for name in room.__all__ if not inspect.ismodule(getattr(room, name))}
     assert not modules & public
+
+
+def exporting_files():
+    """The files that say what they export, in the rooms that gather it."""
+    for room in (policies, oracles, environments, explorers):
+        for file in sorted(Path(room.__file__).parent.glob("*.py")):
+            if file.name != "__init__.py" and "\n__all__ = " in file.read_text(encoding="utf-8"):
+                yield pytest.param(room, file.stem, id=f"{room.__name__}.{file.stem}")
+
+
+@pytest.mark.parametrize(("room", "file"), list(exporting_files()))
+def test_a_room_exports_what_its_files_export(room, file):
+    """A part is named in its own file; a new file is one line more in the room's `__init__`."""
+    module = importlib.import_module(f"{room.__name__}.{file}")
+    assert set(module.__all__) <= set(room.__all__)
+
+
+def test_no_page_and_no_module_lists_the_presets_again():
+    """They are named in their own files, and have an entry each in `docs/policies.toml`."""
+    root = Path(__file__).parents[1]
+    files = [root / "README.md", root / "CONTRIBUTING.md", *(root / "docs").glob("*.md")]
+    files += SOURCE.parent.rglob("*.py")
+    for file in files:
+        text = file.read_text(encoding="utf-8")
+        listed = {name for name in policies.__all__ if f"`{name}`" in text or f'"{name}"' in text}
+        assert len(listed) < len(policies.__all__) / 2, f"{file.name} lists presets: {sorted(listed)}"
 
 
 @pytest.mark.parametrize(

@@ -108,18 +108,28 @@ def __getattr__(name: str) -> _typing.Any:
         # An internal module: `from superarm import checks` asks here before it imports it. Without this line
         # it would import all presets, and JAX, first.
         raise AttributeError(f"module 'superarm' has no attribute {name!r}")
-    if name in _MODULES:
-        value: _typing.Any = _importlib.import_module(f"superarm.{_MODULES[name]}")
-    elif name in _HOME_OF:
-        value = getattr(_importlib.import_module(f"superarm.{_HOME_OF[name]}"), name)
-    else:
-        presets = _importlib.import_module("superarm.policies")
-        if name not in presets.__all__:
-            close = _importlib.import_module("superarm.checks").hint(name, __dir__())
-            raise AttributeError(f"module 'superarm' has no attribute {name!r}{close}")
-        value = getattr(presets, name)
+    try:
+        value = _found(name)
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.startswith("superarm"):
+            raise
+        must = f"the package {error.name} must be installed, got none; run `pip install superarm`"
+        raise ModuleNotFoundError(f"superarm.{name}: {must}", name=error.name) from error
     globals()[name] = value
     return value
+
+
+def _found(name: str) -> _typing.Any:
+    """Return what a public name stands for."""
+    if name in _MODULES:
+        return _importlib.import_module(f"superarm.{_MODULES[name]}")
+    if name in _HOME_OF:
+        return getattr(_importlib.import_module(f"superarm.{_HOME_OF[name]}"), name)
+    presets = _importlib.import_module("superarm.policies")
+    if name not in presets.__all__:
+        close = _importlib.import_module("superarm.checks").hint(name, __dir__())
+        raise AttributeError(f"module 'superarm' has no attribute {name!r}{close}")
+    return getattr(presets, name)
 
 
 def __dir__() -> list[str]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import difflib
 import functools
+import importlib
 import inspect
 import math
 import sys
@@ -176,6 +177,17 @@ def has(where: str, name: str, value: Any, methods: Sequence[str]) -> Any:
         got = f"the class {value.__name__} itself" if isinstance(value, type) else type(value).__name__
         raise TypeError(f"{where}: {name} must have {', '.join(methods)}, got {got}")
     return value
+
+
+def installed(where: str, package: str) -> Any:
+    """Return a package that a light installation leaves out; it must be installed."""
+    try:
+        return importlib.import_module(package)
+    except ModuleNotFoundError as error:
+        if error.name != package:
+            raise
+        must = f"the package {package} must be installed, got none"
+        raise ModuleNotFoundError(f"{where}: {must}; run `pip install {package}`", name=package) from None
 
 
 def matrix(where: str, name: str, value: Any, shape: tuple[int | None, ...]) -> Any:

@@ -350,8 +350,7 @@ class Agent:
             rows[index] = decision.features
             mean, width = (one[index] for one in inspection.beliefs(book.core.policy, book.core.state, rows))
             columns = {"item": list(decision.items), "score": decision.scores, "mean": mean, "width": width}
-            import pandas as pd  # a third of a second, for those who look
-
+            pd = checks.installed("explain", "pandas")  # a third of a second, for those who look
             return pd.DataFrame(columns | {"bonus": decision.scores - mean})
 
     # Learning
