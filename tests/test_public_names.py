@@ -48,6 +48,21 @@ def test_what_type_checkers_see_is_what_is_imported():
     assert homes == functions | modules
 
 
+@pytest.mark.parametrize(
+    "file", sorted(SOURCE.parent.rglob("__init__.py")), ids=lambda file: file.parent.name
+)
+def test_type_checkers_can_read_what_a_room_exports(file):
+    """A list that is computed hides all names from them: `superarm.lin_ucb` would be of any type."""
+    for node in ast.parse(file.read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
+            assert ast.literal_eval(node.value) == importlib.import_module(module_of(file)).__all__
+
+
+def module_of(file):
+    """The dotted name of a package's file."""
+    return ".".join(("superarm", *file.parent.relative_to(SOURCE.parent).parts))
+
+
 def test_dir_shows_the_public_names_and_nothing_else():
     named = {name for names in superarm._HOMES.values() for name in names}
     assert set(dir(superarm)) == named | set(superarm._MODULES) | set(policies.__all__) | {"__version__"}

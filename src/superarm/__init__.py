@@ -100,23 +100,25 @@ _MODULES = {
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 
-def __getattr__(name: str) -> _typing.Any:
-    """Import a public name when it is first used."""
-    if name == "__all__":
-        return __dir__()
-    if name.startswith("_") or (name not in _MODULES and _util.find_spec(f"superarm.{name}")):
-        # An internal module: `from superarm import checks` asks here before it imports it. Without this line
-        # it would import all presets, and JAX, first.
-        raise AttributeError(f"module 'superarm' has no attribute {name!r}")
-    try:
-        value = _found(name)
-    except ModuleNotFoundError as error:
-        if error.name is None or error.name.startswith("superarm"):
-            raise
-        must = f"the package {error.name} must be installed, got none; run `pip install superarm`"
-        raise ModuleNotFoundError(f"superarm.{name}: {must}", name=error.name) from error
-    globals()[name] = value
-    return value
+if not _typing.TYPE_CHECKING:  # or a type checker would take any name for a public one
+
+    def __getattr__(name: str) -> _typing.Any:
+        """Import a public name when it is first used."""
+        if name == "__all__":
+            return __dir__()
+        if name.startswith("_") or (name not in _MODULES and _util.find_spec(f"superarm.{name}")):
+            # An internal module: `from superarm import checks` asks here before it imports it. Without this
+            # line it would import all presets, and JAX, first.
+            raise AttributeError(f"module 'superarm' has no attribute {name!r}")
+        try:
+            value = _found(name)
+        except ModuleNotFoundError as error:
+            if error.name is None or error.name.startswith("superarm"):
+                raise
+            must = f"the package {error.name} must be installed, got none; run `pip install superarm`"
+            raise ModuleNotFoundError(f"superarm.{name}: {must}", name=error.name) from error
+        globals()[name] = value
+        return value
 
 
 def _found(name: str) -> _typing.Any:

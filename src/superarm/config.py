@@ -254,8 +254,8 @@ def _presets() -> dict[str, Callable[..., Any]]:
     from superarm.choosers import oracles
     from superarm.models.factory import neural
 
-    named = {name: getattr(policies, name) for name in policies.__all__}
-    named |= {name: getattr(oracles, name) for name in oracles.__all__}
+    rooms = (vars(policies), vars(oracles))
+    named = {name: room[name] for room in rooms for name in room["__all__"]}
     factories = ("glm", "network", "perceptron", "shallow_model")
     named |= {name: getattr(models, name) for name in factories} | {"neural": neural}
     return {name: one for name, one in named.items() if inspect.isfunction(one)}
