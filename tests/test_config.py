@@ -111,7 +111,18 @@ def test_functions_need_a_name():
         ({"preset": "eval"}, "preset must be a factory of superarm, got 'eval'"),
         ({"preset": "top_k", "k": 2}, "config must say a policy, got TopK"),
         ({"preset": "lin_ucb", "noise": -1.0}, "noise must be > 0, got -1.0"),
-        ({"preset": "lin_ucb", "nose": 1.0}, "unexpected keyword argument 'nose'"),
+        (
+            {"preset": "lin_ucb", "nose": 1.0},
+            "policy: lin_ucb: an argument must be known by its name, got 'nose'",
+        ),
+        ({"preset": "lin_ucb", "nois": 1.0}, "got 'nois'; did you mean 'noise'?"),
+        (
+            {"preset": "lin_ucbb"},
+            "preset must be a factory of superarm, got 'lin_ucbb'; did you mean 'lin_ucb'?",
+        ),
+        ({"prest": "lin_ucb"}, "must have one of the words preset, type, function, dtype, got none"),
+        ({"type": "Polcy"}, "type must be a part of superarm, got 'Polcy'; did you mean 'Policy'?"),
+        ({"type": "Policy", "widht": 3}, "got widht; did you mean 'width'?"),
         ({"preset": 3}, "preset must be a word, got int"),
         ({"type": "Popen"}, "type must be a part of superarm, got 'Popen'"),
         (

@@ -7,13 +7,13 @@ once. What a name is and where it lives is said here for all of them but the pre
 
 from __future__ import annotations
 
-import difflib as _difflib
 import importlib as _importlib
-import pathlib as _pathlib
 import typing as _typing
+from importlib import util as _util
 
 if _typing.TYPE_CHECKING:
     from superarm import config as config
+    from superarm import contract as contract
     from superarm import datasets as datasets
     from superarm import environments as environments
     from superarm import errors as errors
@@ -59,7 +59,6 @@ if _typing.TYPE_CHECKING:
 
 __version__ = "0.2.0.dev0"
 
-_HERE = _pathlib.Path(__file__).parent
 _HOMES = {
     "agent.agent": ("Agent",),
     "agent.selection": ("Selection",),
@@ -88,6 +87,7 @@ _MODULES = {
     "anytime": "policies.anytime",
     "bounds": "theory.bounds",
     "config": "config",
+    "contract": "contract",
     "datasets": "datasets",
     "design": "models.design",
     "environments": "environments",
@@ -102,29 +102,38 @@ _MODULES = {
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 
-def __getattr__(name: str) -> _typing.Any:
-    """Import a public name when it is first used."""
-    if name == "__all__":
-        return __dir__()
-    if name.startswith("_"):
-        raise AttributeError(f"module 'superarm' has no attribute {name!r}")
+if not _typing.TYPE_CHECKING:  # or a type checker would take any name for a public one
+
+    def __getattr__(name: str) -> _typing.Any:
+        """Import a public name when it is first used."""
+        if name == "__all__":
+            return __dir__()
+        if name.startswith("_") or (name not in _MODULES and _util.find_spec(f"superarm.{name}")):
+            # An internal module: `from superarm import checks` asks here before it imports it. Without this
+            # line it would import all presets, and JAX, first.
+            raise AttributeError(f"module 'superarm' has no attribute {name!r}")
+        try:
+            value = _found(name)
+        except ModuleNotFoundError as error:
+            if error.name is None or error.name.startswith("superarm"):
+                raise
+            must = f"the package {error.name} must be installed, got none; run `pip install superarm`"
+            raise ModuleNotFoundError(f"superarm.{name}: {must}", name=error.name) from error
+        globals()[name] = value
+        return value
+
+
+def _found(name: str) -> _typing.Any:
+    """Return what a public name stands for."""
     if name in _MODULES:
-        value: _typing.Any = _importlib.import_module(f"superarm.{_MODULES[name]}")
-    elif name in _HOME_OF:
-        value = getattr(_importlib.import_module(f"superarm.{_HOME_OF[name]}"), name)
-    elif (_HERE / name).is_dir() or (_HERE / f"{name}.py").is_file():
-        raise AttributeError(
-            f"module 'superarm' has no attribute {name!r}"
-        )  # a room, which is imported by name
-    else:
-        presets = _importlib.import_module("superarm.policies")
-        if name not in presets.__all__:
-            close = _difflib.get_close_matches(name, __dir__(), 1)
-            hint = f"; did you mean {close[0]!r}?" if close else ""
-            raise AttributeError(f"module 'superarm' has no attribute {name!r}{hint}")
-        value = getattr(presets, name)
-    globals()[name] = value
-    return value
+        return _importlib.import_module(f"superarm.{_MODULES[name]}")
+    if name in _HOME_OF:
+        return getattr(_importlib.import_module(f"superarm.{_HOME_OF[name]}"), name)
+    presets = _importlib.import_module("superarm.policies")
+    if name not in presets.__all__:
+        close = _importlib.import_module("superarm.checks").hint(name, __dir__())
+        raise AttributeError(f"module 'superarm' has no attribute {name!r}{close}")
+    return getattr(presets, name)
 
 
 def __dir__() -> list[str]:

@@ -6,14 +6,21 @@ ValueError for values, TypeError for types; every message reads `where: name mus
 from __future__ import annotations
 
 import difflib
+import functools
+import importlib
 import inspect
 import math
+import sys
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
 Number = float | int | np.number[Any] | np.ndarray[Any, Any]
+# What an argument may be an argument of: a function, or the names themselves.
+Names = Callable[..., Any] | Sequence[str]
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 def positive(where: str, name: str, value: Number) -> Any:
@@ -69,19 +76,98 @@ def count(where: str, name: str, value: Any, low: int = 1) -> int:
 def one_of(where: str, name: str, value: Any, options: Sequence[str]) -> str:
     """Return `value`; it must be one of `options`."""
     if value not in options:
-        listed = ", ".join(repr(option) for option in options)
-        raise ValueError(f"{where}: {name} must be one of {listed}, got {value!r}")
+        must = f"{name} must be one of {_listed(options)}"
+        raise ValueError(f"{where}: {must}, got {value!r}{hint(value, options)}")
     return str(value)
 
 
-def keywords(where: str, given: Iterable[str], *functions: Callable[..., Any]) -> None:
-    """Refuse a name that is an argument of none of `functions`, to which the others are passed on."""
-    known = [name for one in functions for name in inspect.signature(one).parameters]
+def hint(given: Any, known: Iterable[str]) -> str:
+    """Return the end of a message: the known name that a misspelled one is closest to, or nothing.
+
+    >>> hint("nois", ["radius", "noise"])
+    "; did you mean 'noise'?"
+    """
+    close = difflib.get_close_matches(given, list(known), 1) if isinstance(given, str) else []
+    return f"; did you mean {close[0]!r}?" if close else ""
+
+
+def named(function: Callable[P, R]) -> Callable[P, R]:
+    """Answer a call with a misspelled argument in one sentence. For every function that users call.
+
+    >>> @named
+    ... def lin_ucb(*, noise=1.0): return noise
+    >>> lin_ucb(nois=0.1)
+    Traceback (most recent call last):
+    TypeError: lin_ucb: an argument must be known by its name, got 'nois'; did you mean 'noise'?
+    """
+    return passes_to()(function)
+
+
+def passes_to(*others: Names) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """As `named`, for a function whose `**settings` are arguments of `others`, to which it passes them on.
+
+    A function that stands further down in the same file is given by its name.
+    """
+
+    def decorate(function: Callable[P, R]) -> Callable[P, R]:
+        where = function.__name__ if function.__name__ != "__init__" else function.__qualname__.split(".")[0]
+
+        @functools.wraps(function)
+        def called(*args: P.args, **kwargs: P.kwargs) -> R:
+            try:
+                return function(*args, **kwargs)
+            except TypeError:
+                # Without this test of the names, an error from inside the function would be masked.
+                if message := _misnamed(where.lower(), kwargs, (function, *_found(function, others))):
+                    raise TypeError(message) from None
+                raise
+
+        return called
+
+    return decorate
+
+
+def _found(function: Callable[..., Any], others: Iterable[Names]) -> list[Names]:
+    module = vars(sys.modules[function.__module__])
+    return [module[one] if isinstance(one, str) else one for one in others]
+
+
+def keywords(where: str, given: Iterable[str], *others: Names) -> None:
+    """Refuse a name that is an argument of none of `others`, to which the arguments are passed on."""
+    if message := _misnamed(where, given, others):
+        raise TypeError(message)
+
+
+def _misnamed(where: str, given: Iterable[str], others: Sequence[Names]) -> str:
+    """Return what is wrong with the names given, or nothing.
+
+    A function that passes its arguments on to functions that are not among `others` may have any.
+    """
+    if len(others) == 1 and callable(others[0]) and _passes_on(others[0]):
+        return ""
+    known = list(dict.fromkeys(name for one in others for name in _arguments(one)))
     for name in given:
         if name not in known:
-            close = difflib.get_close_matches(name, known, 1)
-            hint = f"; did you mean {close[0]!r}?" if close else ""
-            raise TypeError(f"{where}: an argument must be known by its name, got {name!r}{hint}")
+            close = hint(name, known)
+            must = "be known by its name" if close else f"be one of {_listed(known)}"
+            return f"{where}: an argument must {must}, got {name!r}{close}"
+    return ""
+
+
+def _passes_on(function: Callable[..., Any]) -> bool:
+    kinds = [one.kind for one in inspect.signature(function).parameters.values()]
+    return inspect.Parameter.VAR_KEYWORD in kinds
+
+
+def _arguments(names: Names) -> list[str]:
+    if not callable(names):
+        return list(names)
+    parameters = inspect.signature(names).parameters.values()
+    return [one.name for one in parameters if one.kind in (one.POSITIONAL_OR_KEYWORD, one.KEYWORD_ONLY)]
+
+
+def _listed(options: Iterable[str]) -> str:
+    return ", ".join(repr(option) for option in options)
 
 
 def has(where: str, name: str, value: Any, methods: Sequence[str]) -> Any:
@@ -99,6 +185,17 @@ def part(where: str, name: str, value: Any, kind: type[Any]) -> Any:
         got = f"the class {value.__name__} itself" if isinstance(value, type) else type(value).__name__
         raise TypeError(f"{where}: {name} must extend superarm.contract.{kind.__name__}, got {got}")
     return value
+
+
+def installed(where: str, package: str) -> Any:
+    """Return a package that a light installation leaves out; it must be installed."""
+    try:
+        return importlib.import_module(package)
+    except ModuleNotFoundError as error:
+        if error.name != package:
+            raise
+        must = f"the package {package} must be installed, got none"
+        raise ModuleNotFoundError(f"{where}: {must}; run `pip install {package}`", name=package) from None
 
 
 def matrix(where: str, name: str, value: Any, shape: tuple[int | None, ...]) -> Any:

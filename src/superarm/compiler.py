@@ -16,6 +16,8 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from superarm import checks
+
 SECONDS = 0.5  # of compiling, from which it is worth a file
 MAX_MEMORY_MAPS = 30_000  # of the 65,530 that Linux gives a process; a compiled program takes hundreds
 _PROGRAMS: dict[Any, Any] = {}
@@ -93,6 +95,7 @@ def cache_settings() -> dict[str, str]:
     }
 
 
+@checks.named
 def keep_compiled(folder: str | Path | None = None, *, seconds: float = 0.0) -> Path:
     """Keep what JAX compiles in this process, and use what was kept: the first decision comes much sooner.
 

@@ -202,7 +202,7 @@ def _made_table(value: Mapping[str, Any], where: str, depth: int) -> Any:
     if kind == "function":
         if rest or name not in _FUNCTIONS:
             must = "must be a name given by superarm.config.register"
-            raise ConfigError(f"{where}: function {must}, got {name!r}")
+            raise ConfigError(f"{where}: function {must}, got {name!r}{checks.hint(name, _FUNCTIONS)}")
         return _FUNCTIONS[name]
     if kind == "type":
         return _typed(name, rest, where, depth)
@@ -224,7 +224,8 @@ def _array(dtype: str, rest: dict[str, Any], where: str) -> Any:
 
 def _typed(name: str, rest: dict[str, Any], where: str, depth: int) -> Any:
     if name not in CLASSES:
-        raise ConfigError(f"{where}: type must be a part of superarm, got {name!r}")
+        close = checks.hint(name, CLASSES)
+        raise ConfigError(f"{where}: type must be a part of superarm, got {name!r}{close}")
     cls = CLASSES[name]
     fields = {one.name: one for one in dataclasses.fields(cls)}
     _refuse_unknown(where, rest, fields)
@@ -241,10 +242,10 @@ def _typed(name: str, rest: dict[str, Any], where: str, depth: int) -> Any:
 def _called(name: str, rest: dict[str, Any], where: str, depth: int) -> Any:
     presets = _presets()
     if name not in presets:
-        raise ConfigError(f"{where}: preset must be a factory of superarm, got {name!r}")
+        close = checks.hint(name, presets)
+        raise ConfigError(f"{where}: preset must be a factory of superarm, got {name!r}{close}")
     made = {key: _made(one, f"{where}.{key}", False, depth + 1) for key, one in rest.items()}
     try:
-        inspect.signature(presets[name]).bind(**made)
         return presets[name](**made)
     except (TypeError, ValueError, AttributeError, LookupError, OverflowError) as error:  # their own words
         raise ConfigError(f"{where}: {error}") from error
@@ -256,8 +257,8 @@ def _presets() -> dict[str, Callable[..., Any]]:
     from superarm.choosers import oracles
     from superarm.models.factory import neural
 
-    named = {name: getattr(policies, name) for name in policies.__all__}
-    named |= {name: getattr(oracles, name) for name in oracles.__all__}
+    rooms = (vars(policies), vars(oracles))
+    named = {name: room[name] for room in rooms for name in room["__all__"]}
     factories = ("glm", "network", "perceptron", "shallow_model")
     named |= {name: getattr(models, name) for name in factories} | {"neural": neural}
     return {name: one for name, one in named.items() if inspect.isfunction(one)}
@@ -265,4 +266,5 @@ def _presets() -> dict[str, Callable[..., Any]]:
 
 def _refuse_unknown(where: str, given: Mapping[str, Any], known: Mapping[str, Any]) -> None:
     if unknown := [key for key in given if key not in known]:
-        raise ConfigError(f"{where}: must have only {', '.join(known)}, got {', '.join(unknown)}")
+        close = checks.hint(unknown[0], known)
+        raise ConfigError(f"{where}: must have only {', '.join(known)}, got {', '.join(unknown)}{close}")

@@ -74,30 +74,34 @@ LOG_BAD = (
     ({"nu": -0.1}, "nu must be >= 0, got -0.1"),
     ({"ridge": 0.0}, "ridge must be > 0, got 0.0"),
     ({"width": "wide"}, "width must be one of 'diagonal', 'full', got 'wide'"),
-    (
-        {"speed": 2},
-        "a training option must be one of 'learning_rate', 'optimizer', 'steps', 'learn_every', 'memory', "
-        "'memory_size', 'width', got 'speed'",
-    ),
 )
+
+
+def unknown(names):
+    """A bad argument that is like none of the names."""
+    known = ", ".join(repr(name) for name in names.split())
+    return {"speed": 2}, f"an argument must be one of {known}, got 'speed'"
 
 
 def logistic_row(build, **settings):
     """A preset of bae2026's experiments, small; half of them choose sets."""
     small = {"nu": 0.01, "ridge": 0.1, "learning_rate": 0.5, "steps": 20, "learn_every": 5, **settings}
-    return Row(lambda **kw: build(**{**small, **kw}), logistic=True, bad=LOG_BAD)
+    names = f"oracle nu ridge kappa norm_bound {'units ' if 'units' in settings else ''}"
+    training = "learning_rate optimizer steps learn_every memory memory_size width"
+    bad = (*LOG_BAD, unknown(names + training))
+    return Row(lambda **kw: build(**{**small, **kw}), logistic=True, bad=bad)
 
 
 def theory_row(build, **constants):
     """A preset of bae2026's algorithms as written, small; its radius is shrunk to that of a short run."""
     small = {"norm_bound": 10.0, "delta": 0.1, "units": 6, "steps": 20, "c1": 0.1, "c_radius": 1e-5}
     names = "norm_bound delta units depth learning_rate steps c1 c5 c_radius precision"
-    known = ", ".join(repr(name) for name in names.split())
+    own = f"oracle {'kappa ' if 'kappa' in constants else ''}"
     bad = (
         *SET_BAD,
         BOUNDS_BAD[1],
         ({"delta": "small"}, "delta must be a number, got str"),
-        ({"speed": 2}, f"a constant must be one of {known}, got 'speed'"),
+        unknown(own + names),
         *(BOUNDS_BAD[:1] if "kappa" in constants else ()),
     )
     return Row(lambda **kw: build(**{**small, **constants, **kw}), learns=False, bad=bad)

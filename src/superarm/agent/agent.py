@@ -74,6 +74,7 @@ class Agent:
     nothing.
     """
 
+    @checks.named
     def __init__(
         self,
         policy: Policy | Anytime,

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from superarm import checks
 from superarm.agent import inspection
 from superarm.agent.compiled import padded
 from superarm.agent.selection import Selection
@@ -33,6 +34,5 @@ def explain(session: Session, decision: Selection) -> pd.DataFrame:
     rows[index] = decision.features
     mean, width = (values[index] for values in inspection.beliefs(learner.policy, learner.state, rows))
     columns = {"item": list(decision.items), "score": decision.scores, "mean": mean, "width": width}
-    import pandas as pd  # a third of a second, for those who look
-
+    pd = checks.installed("explain", "pandas")  # a third of a second, for those who look
     return pd.DataFrame(columns | {"bonus": decision.scores - mean})

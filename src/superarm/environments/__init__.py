@@ -1,5 +1,7 @@
 """Environments: worlds to learn in, with known optima."""
 
+from typing import TYPE_CHECKING
+
 from superarm.environments.answers import *
 from superarm.environments.approximate import *
 from superarm.environments.arm_sets import *
@@ -18,4 +20,5 @@ from superarm.environments.scores import *
 from superarm.environments.streams import *
 from superarm.pytree import exported
 
-__all__ = [*exported(__name__, globals())]
+if not TYPE_CHECKING:  # a list that a type checker cannot read would hide all names from it
+    __all__ = [*exported(__name__, globals())]

@@ -55,6 +55,7 @@ class AnswerDuels(DuelWorld):
         return duel_outcome(key, "logistic", utilities, best, decision, False)
 
 
+@checks.named
 def answer_duels(*, dim: int = 8, num_arms: int = 6, sharpness: float = 2.0) -> AnswerDuels:
     """Return an environment in which people say which of two answers to a prompt is better.
 

@@ -30,6 +30,7 @@ class AlphaRegret(WrappedEnvironment):
         return replace(outcome, best=self.alpha * outcome.best, best_reward=self.alpha * outcome.best_reward)
 
 
+@checks.named
 def alpha_regret(environment: Environment, alpha: float) -> AlphaRegret:
     """Return the environment with regret against alpha times the optimum.
 

@@ -47,6 +47,7 @@ class FixedArms(WrappedEnvironment):
         return self.environment.respond(world.world, key, offer, decision)
 
 
+@checks.named
 def fixed_arms(environment: Environment) -> FixedArms:
     """Return the environment with arms that stay: each seed draws one offer, and every round makes it.
 

@@ -72,6 +72,7 @@ class Catalogue(Environment):
         return semi_bandit(key, self.weights, jnp.asarray(self.means), decision, world.optimum)
 
 
+@checks.named
 def catalogue(features: Any, means: Any, oracle: Oracle, *, noise: float | None = None) -> Catalogue:
     """Return an environment with fixed items.
 

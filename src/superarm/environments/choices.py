@@ -71,6 +71,7 @@ class AssortmentChoices(Environment):
         )
 
 
+@checks.named
 def assortment_choices(
     revenues: Any,
     size: int,

@@ -155,6 +155,7 @@ class PairClicks:
         return semi_bandit(key_clicks, BernoulliWeights(), means, decision, optimum)
 
 
+@checks.named
 def clicks(
     oracle: Oracle,
     *,

@@ -52,6 +52,7 @@ class ClassDuels(DuelWorld):
         return duel_outcome(key, preference, utilities, jnp.max(utilities), decision, False)
 
 
+@checks.named
 def class_duels(
     data: Any,
     labels: Any = None,

@@ -59,6 +59,7 @@ class MatrixDuels(DuelWorld):
         )
 
 
+@checks.named
 def matrix_duels(chances: Any) -> MatrixDuels:
     """Return an environment with a table of chances; it need not come from utilities.
 

@@ -153,6 +153,7 @@ def duel_outcome(
     )
 
 
+@checks.named
 def duels(
     utility: str | Utility = "square",
     *,

@@ -96,6 +96,7 @@ class Classification(ChoiceWorld):
         return semi_bandit(key_weights, BernoulliWeights(), right, decision, optimum)
 
 
+@checks.named
 def classification(
     data: Any,
     labels: Any = None,

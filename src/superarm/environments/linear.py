@@ -60,6 +60,7 @@ class LinearScores(ChoiceWorld):
         return semi_bandit(key_noise, self.weights, means, decision, optimum)
 
 
+@checks.named
 def linear_scores(
     oracle: Oracle | None = None,
     *,

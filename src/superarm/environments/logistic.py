@@ -106,6 +106,7 @@ def distinct(key: Array, total: int, count: int) -> Array:
     return jax.lax.scan(draw, free, jnp.arange(count))[1]
 
 
+@checks.named
 def logistic_scores(
     oracle: Oracle | None = None,
     *,

@@ -76,6 +76,7 @@ def _normals(key: Array, rows: int, columns: int) -> Array:
     return jax.lax.map(lambda one: jax.random.normal(one, (columns,), FLOAT), keys, batch_size=1024)
 
 
+@checks.named
 def longest_path(
     *, size: int = 30, dim: int = 200, theta_scale: float = 10.0, noise: float = 1.0
 ) -> LongestPath:

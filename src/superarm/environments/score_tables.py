@@ -100,6 +100,7 @@ class FixedScores(ChoiceWorld):
         return semi_bandit(key, self.weights, world.means, decision, world.optimum)
 
 
+@checks.named
 def fixed_scores(
     oracle: Oracle | None = None,
     *,

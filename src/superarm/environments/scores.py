@@ -81,6 +81,7 @@ def _drawn(key: Array, weights: GaussianWeights, means: Array) -> Array:
     return weights.draw(key, jnp.arange(means.size, dtype=jnp.int32), means)
 
 
+@checks.named
 def nonlinear_scores(
     oracle: Oracle | None = None,
     *,

@@ -78,6 +78,7 @@ class Stream(ChoiceWorld):
         )
 
 
+@checks.named
 def stream(
     contexts: Any, rewards: Any, oracle: Oracle | None = None, *, means: Any = None, mask: Any = None
 ) -> Stream:

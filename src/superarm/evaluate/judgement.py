@@ -19,6 +19,7 @@ from superarm.evaluate.logs.log import Log
 from superarm.evaluate.propensities import chances_of
 
 
+@checks.passes_to(off_policy)
 def judge(
     policy: Any, log: Log, *, train: float = 0.5, draws: int | None = None, seed: int = 0, **options: Any
 ) -> Estimates:
@@ -103,6 +104,7 @@ class Judged:
     final: Estimates
 
 
+@checks.passes_to(judge, off_policy)
 def judge_grid(
     build: Callable[..., Any],
     grid: Mapping[str, Sequence[Any]],

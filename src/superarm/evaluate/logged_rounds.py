@@ -34,6 +34,7 @@ from superarm.types import Array, Decision, Offer, Outcome, Spec, State
 WRAPPED = "logged_world: a log must not be put into another environment, got asked for a single round"
 
 
+@checks.named
 def replay(
     policy: Policy, log: Log, *, accepted: int, seed: int = 0, passes: int = 1, record_every: int = 1
 ) -> pd.DataFrame:
@@ -138,6 +139,7 @@ class LoggedRun(Run):
         return reader.chunks(self, state)
 
 
+@checks.named
 def logged_world(log: Log, *, passes: int = 1) -> LoggedWorld:
     """Return an environment that replays a log; see `replay`. Every seed reads it in another order.
 

@@ -22,6 +22,7 @@ _EVENTS = 1024  # in one call of compiled code
 _TOGETHER = 50  # decisions that are made at once inside of it: bounds what gradients of networks take
 
 
+@checks.named
 @double
 def chances_of(
     policy: Policy,

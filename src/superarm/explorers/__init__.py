@@ -1,5 +1,7 @@
 """Explorers: how does doubt become a choice?"""
 
+from typing import TYPE_CHECKING
+
 from superarm.explorers.ensemble import *
 from superarm.explorers.greedy import *
 from superarm.explorers.pairs import *
@@ -9,4 +11,5 @@ from superarm.explorers.ucb import *
 from superarm.explorers.warm_up import *
 from superarm.pytree import exported
 
-__all__ = [*exported(__name__, globals())]
+if not TYPE_CHECKING:  # a list that a type checker cannot read would hide all names from it
+    __all__ = [*exported(__name__, globals())]

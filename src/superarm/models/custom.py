@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 from jax.flatten_util import ravel_pytree
 
+from superarm import checks
 from superarm.models.networks import Pull
 from superarm.pytree import pytree, static
 from superarm.types import Array
@@ -113,6 +114,7 @@ def _shape(answer: Any) -> tuple[int, ...] | None:
     return answer.shape if isinstance(answer, jax.ShapeDtypeStruct) else None
 
 
+@checks.named
 def network(
     init: Callable[[Array, int], Any],
     apply: Callable[[Any, Array], Array],

@@ -19,6 +19,7 @@ from superarm.precision import leaf
 from superarm.schedules.radius import is_schedule
 
 
+@checks.named
 def neural(
     network: Scorer | None = None,
     *,
@@ -151,6 +152,7 @@ def neural(
     )
 
 
+@checks.named
 def glm(
     *,
     link: str = "logistic",

@@ -11,11 +11,11 @@ history only, block by block.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any
 
 import jax
 import jax.numpy as jnp
-import optax
 
 from superarm.models.history import History
 from superarm.models.links import link_of
@@ -115,7 +115,7 @@ class Fitting:
             else:
                 change = jnp.abs(before - value)  # infinite in the first step, as is what it is measured by
                 small = (index > 0) & (change <= self.tolerance.astype(value.dtype) * jnp.abs(before))
-            return index + 1, optax.apply_updates(params, updates), moments, value, small
+            return index + 1, _optax().apply_updates(params, updates), moments, value, small
 
         infinity = jnp.asarray(jnp.inf, network.dtype)
         begin = (jnp.zeros((), jnp.int32), start, transform.init(start), infinity, jnp.zeros((), bool))
@@ -151,12 +151,12 @@ class Fitting:
             bad = bad | (end > 10.0 * start)
         return (end > start) & bad
 
-    def _transform(self, network: Scorer) -> optax.GradientTransformation:
+    def _transform(self, network: Scorer) -> Any:
         rate = self.learning_rate.astype(network.dtype)
         if self.optimizer == "gd":
-            return optax.sgd(rate * jnp.asarray(network.speed, network.dtype))
+            return _optax().sgd(rate * jnp.asarray(network.speed, network.dtype))
         if self.optimizer == "adam":
-            return optax.adam(rate)
+            return _optax().adam(rate)
         return self.optimizer
 
 
@@ -230,12 +230,23 @@ class _Objective:
         away = jax.tree.map(jnp.subtract, params, self.anchor)
         if self.fitting.penalized == "last":
             away = (*jax.tree.map(jnp.zeros_like, away[:-1]), away[-1])
-        value = value + 0.5 * penalty * optax.tree.norm(away, squared=True)
+        value = value + 0.5 * penalty * _optax().tree.norm(away, squared=True)
         gradient = jax.tree.map(lambda slope, one: slope + penalty * one, gradient, away)
         if self.fitting.reduction == "mean":
             count = _count(self.history).astype(self.network.dtype)
             value, gradient = jax.tree.map(lambda leaf: leaf / count, (value, gradient))
         return value, gradient
+
+
+@cache
+def _optax() -> Any:
+    """Return Optax, which takes as long to import as the rest of superarm, when a network is first fitted.
+
+    A fit is being compiled then: arrays that Optax makes at its import must be no part of that.
+    """
+    with jax.ensure_compile_time_eval(), jax.enable_x64(False):
+        import optax
+    return optax
 
 
 def _count(history: History) -> Array:

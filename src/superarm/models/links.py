@@ -11,7 +11,6 @@ from dataclasses import dataclass
 
 import jax
 import jax.numpy as jnp
-from jax.scipy.stats import norm
 
 from superarm.models import losses
 from superarm.types import Array
@@ -43,7 +42,15 @@ def _logistic_information(score: Array) -> Array:
     return jax.nn.sigmoid(score) * jax.nn.sigmoid(-score)
 
 
+def _probit_mean(score: Array) -> Array:
+    from jax.scipy.stats import norm
+
+    return norm.cdf(score)
+
+
 def _probit_information(score: Array) -> Array:
+    from jax.scipy.stats import norm
+
     # In logarithms: density and tails underflow long before their ratio does.
     return jnp.exp(2.0 * norm.logpdf(score) - norm.logcdf(score) - norm.logcdf(-score))
 
@@ -62,7 +69,7 @@ LINKS = {
     "identity": Link("identity", "squared", lambda score: score, jnp.ones_like),
     "logistic": Link("logistic", "logistic", jax.nn.sigmoid, _logistic_information),
     "poisson": Link("poisson", "poisson", jnp.exp, jnp.exp),
-    "probit": Link("probit", "probit", norm.cdf, _probit_information),
+    "probit": Link("probit", "probit", _probit_mean, _probit_information),
     "exponential": Link("exponential", "exponential", _exponential_mean, _exponential_information),
 }
 

@@ -224,6 +224,7 @@ def _outer(left: Array, right: Array) -> Array:
     return jax.lax.dot_general(left, right, (((1,), (1,)), ((), ())))
 
 
+@checks.named
 def perceptron(
     *,
     width: int = 100,

@@ -20,6 +20,7 @@ from superarm.models.paired import Paired
 BLOCK = 128
 
 
+@checks.passes_to(neural)
 def shallow_model(
     *,
     units: int = 32,
@@ -92,6 +93,7 @@ def shallow_model(
     return replace(neural(Paired(network), **{**settings, **fitting}), rows=kind)
 
 
+@checks.passes_to(neural)
 def full_gradient_model(*, units: int = 32, hidden: int = 2, ridge: float = 1.0, **fitting: Any) -> Neural:
     """The model of NDB: a perceptron from standard normal weights, fitted from there by Adam every round.
 

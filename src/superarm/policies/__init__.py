@@ -1,5 +1,7 @@
 """Presets: named algorithms as fixed choices of model, width, explorer and chooser."""
 
+from typing import TYPE_CHECKING
+
 from superarm.policies.bae2026 import *
 from superarm.policies.bae2026_theory import *
 from superarm.policies.baselines import *
@@ -19,4 +21,5 @@ from superarm.policies.warm_ups import *
 from superarm.policies.wen2015 import *
 from superarm.pytree import exported
 
-__all__ = [*exported(__name__, globals())]
+if not TYPE_CHECKING:  # a list that a type checker cannot read would hide all names from it
+    __all__ = [*exported(__name__, globals())]

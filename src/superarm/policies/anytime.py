@@ -71,6 +71,7 @@ class Anytime:
             epoch.policy.check(replace(spec, capacity=(epoch.stop - epoch.origin) * size))
 
 
+@checks.named
 def restarts(build: Callable[[int], Policy], *, first: int = 100, growth: float = GROWTH) -> Anytime:
     """Return a policy that begins anew after T_0, b T_0, b^2 T_0, ... decisions (rounded down).
 
@@ -94,6 +95,7 @@ def restarts(build: Callable[[int], Policy], *, first: int = 100, growth: float 
     return _anytime(where, build, lambda _, length: build(length), first, float(growth), False, "anytime")
 
 
+@checks.named
 def doubling(build: Callable[[int], Policy], *, period: int, replay: bool = True) -> Anytime:
     """Return a policy that begins anew, larger, whenever the number of decisions has doubled.
 
@@ -113,6 +115,7 @@ def doubling(build: Callable[[int], Policy], *, period: int, replay: bool = True
     return _anytime(where, build, lambda epoch, _: build(epoch), period, 2.0, bool(replay), "doubling")
 
 
+@checks.named
 def loss_constant(first: int, growth: float, *, power: float = 0.5, log_power: float = 1.5) -> float:
     """Return by what factor restarts can raise a regret bound c T^power (log T)^log_power.
 

@@ -33,7 +33,7 @@ import numpy as np
 
 from superarm import checks
 from superarm.contract import Oracle
-from superarm.policies.bae2026_recipe import LINEAR, NETWORK, Recipe, V, W
+from superarm.policies.bae2026_recipe import LINEAR, NETWORK, TRAINING, Recipe, V, W
 from superarm.policy import Policy
 from superarm.schedules.bernstein_tails import VARIANCE
 
@@ -48,6 +48,7 @@ __all__ = [
 ]
 
 
+@checks.passes_to(TRAINING)
 def neural_log_ucb_1(
     oracle: Oracle | None = None,
     *,
@@ -79,6 +80,7 @@ def neural_log_ucb_1(
     return recipe.ucb(oracle, VARIANCE * np.sqrt(recipe.kappa), "logistic", units, training)
 
 
+@checks.passes_to(TRAINING)
 def neural_log_ucb_2(
     oracle: Oracle | None = None,
     *,
@@ -102,6 +104,7 @@ def neural_log_ucb_2(
     return recipe.ucb(oracle, np.float64(1.0), None, units, training)
 
 
+@checks.passes_to(TRAINING)
 def neural_log_ts_1(
     oracle: Oracle | None = None,
     *,
@@ -123,6 +126,7 @@ def neural_log_ts_1(
     return recipe.thompson(oracle, np.sqrt(recipe.kappa), units, training)
 
 
+@checks.passes_to(TRAINING)
 def neural_log_ts_2(
     oracle: Oracle | None = None,
     *,
@@ -144,6 +148,7 @@ def neural_log_ts_2(
     return recipe.thompson(oracle, np.float64(1.0), units, training)
 
 
+@checks.passes_to(TRAINING)
 def ncbf_ucb(
     oracle: Oracle | None = None,
     *,
@@ -169,6 +174,7 @@ def ncbf_ucb(
     return recipe.ucb(oracle, recipe.kappa, None, units, training)
 
 
+@checks.passes_to(TRAINING)
 def logistic_ucb_1(
     oracle: Oracle | None = None,
     *,
@@ -191,6 +197,7 @@ def logistic_ucb_1(
     return recipe.ucb(oracle, VARIANCE * np.sqrt(recipe.kappa), "logistic", 0, training)
 
 
+@checks.passes_to(TRAINING)
 def ada_ofu_ecolog(
     oracle: Oracle | None = None,
     *,

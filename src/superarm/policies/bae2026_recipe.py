@@ -22,6 +22,8 @@ from superarm.widths import Diagonal, Full
 
 NETWORK, LINEAR = "network", "linear"
 V, W = "V", "W"
+# Of `neural`: what the presets pass on.
+TRAINING = ("learning_rate", "optimizer", "steps", "learn_every", "memory", "memory_size", "width")
 
 
 class Recipe:
@@ -86,9 +88,7 @@ class Recipe:
 
     def _policy(self, chooser: Chooser, explorer: Explorer, network: Any, training: dict[str, Any]) -> Policy:
         settings = {"learning_rate": 0.01, "steps": 100, "learn_every": 50, **training}
-        names = ("learning_rate", "optimizer", "steps", "learn_every", "memory", "memory_size", "width")
-        for name in training:
-            checks.one_of(self.where, "a training option", name, names)
+        checks.keywords(self.where, training, TRAINING)
         kind = checks.one_of(self.where, "width", settings.pop("width", "diagonal"), ("diagonal", "full"))
         width = Diagonal() if kind == "diagonal" else Full()
         model = neural(

@@ -37,7 +37,21 @@ __all__ = [
     "neural_log_ucb_2_theory",
 ]
 
+CONSTANTS = [
+    "norm_bound",
+    "delta",
+    "units",
+    "depth",
+    "learning_rate",
+    "steps",
+    "c1",
+    "c5",
+    "c_radius",
+    "precision",
+]
 
+
+@checks.passes_to(CONSTANTS)
 def neural_log_ucb_1_theory(oracle: Oracle | None = None, *, kappa: float, **constants: Any) -> Policy:
     """Algorithm 1: mu(f(x; theta)) + R sqrt(kappa) nu_t ||g(x; theta_0) / sqrt(m)||_{V_t^-1}.
 
@@ -58,6 +72,7 @@ def neural_log_ucb_1_theory(oracle: Oracle | None = None, *, kappa: float, **con
     return theory.policy(UCB(radius=theory.radius(VARIANCE * np.sqrt(kappa)), link="logistic"))
 
 
+@checks.passes_to(CONSTANTS)
 def neural_log_ucb_2_theory(oracle: Oracle | None = None, **constants: Any) -> Policy:
     """Algorithm 2: g(x; theta_0)'(theta - theta_0) + nu_t ||g(x; theta_0) / sqrt(m)||_{W_t^-1}.
 
@@ -72,6 +87,7 @@ def neural_log_ucb_2_theory(oracle: Oracle | None = None, **constants: Any) -> P
     return theory.policy(theory.through(UCB(radius=theory.radius(1.0))))
 
 
+@checks.passes_to(CONSTANTS)
 def neural_log_ts_1_theory(oracle: Oracle | None = None, *, kappa: float, **constants: Any) -> Policy:
     """Appendix I: draws around f(x; theta) with sd sqrt(kappa) nu_t ||g(x; theta_0) / sqrt(m)||_{V_t^-1}.
 
@@ -87,6 +103,7 @@ def neural_log_ts_1_theory(oracle: Oracle | None = None, *, kappa: float, **cons
     return theory.policy(theory.through(Thompson(scale=theory.radius(np.sqrt(kappa)), joint=False)))
 
 
+@checks.passes_to(CONSTANTS)
 def neural_log_ts_2_theory(oracle: Oracle | None = None, **constants: Any) -> Policy:
     """Appendix I: draws around g(x; theta_0)'(theta - theta_0) with sd nu_t ||g / sqrt(m)||_{W_t^-1}.
 
@@ -101,24 +118,9 @@ def neural_log_ts_2_theory(oracle: Oracle | None = None, **constants: Any) -> Po
     return theory.policy(theory.through(Thompson(scale=theory.radius(1.0), joint=False)))
 
 
-CONSTANTS = [
-    "norm_bound",
-    "delta",
-    "units",
-    "depth",
-    "learning_rate",
-    "steps",
-    "c1",
-    "c5",
-    "c_radius",
-    "precision",
-]
-
-
 def _known(where: str, constants: dict[str, Any]) -> dict[str, Any]:
     """Return the constants; all must be known, and the two without a default given."""
-    for name in constants:
-        checks.one_of(where, "a constant", name, CONSTANTS)
+    checks.keywords(where, constants, CONSTANTS)
     for name in ("norm_bound", "delta"):
         if name not in constants:
             raise TypeError(f"{where}: {name} must be given")

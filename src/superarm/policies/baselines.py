@@ -12,6 +12,7 @@ from superarm.policy import Policy
 __all__ = ["epsilon_greedy", "uniform"]
 
 
+@checks.named
 def uniform(oracle: Oracle | None = None) -> Policy:
     """Choose at random: one arm, or a set through the oracle. It learns nothing, and needs no reference.
 
@@ -29,6 +30,7 @@ def uniform(oracle: Oracle | None = None) -> Policy:
     )
 
 
+@checks.named
 def epsilon_greedy(
     oracle: Oracle | None = None,
     *,

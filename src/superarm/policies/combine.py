@@ -7,6 +7,7 @@ What no paper has falls out of it. A combination that makes no sense is refused 
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
@@ -44,6 +45,12 @@ EXPLORERS = ("ucb", "ts", "ensemble", "perturbed", "greedy", "epsilon-greedy", "
 CHOOSERS = ("one arm", "a set", "a duel")
 OF_DUELS = ("logistic", *TAILS, "one-pass", "neural-logistic")  # what a preference can be a reward of
 WIDE = ("ucb", "ts")  # explorers that ask for a width
+SETTINGS: dict[str, tuple[checks.Names, ...]] = {  # of each model
+    "linear": (("prior_scale", "noise"),),
+    "one-pass": (("ridge", "norm_bound"),),
+    **dict.fromkeys(LINKS, (glm,)),
+    **dict.fromkeys(("neural", "neural-logistic"), (("units", "depth"), neural)),
+}
 
 
 @dataclass(frozen=True)
@@ -143,11 +150,15 @@ def _model(model: Any, kind: str, duel: bool, settings: dict[str, Any]) -> tuple
     if not isinstance(model, str):
         checks.part(WHERE, "model", model, Model)
         if settings:
-            raise TypeError(f"{WHERE}: settings must be the model's own, got {', '.join(settings)} beside it")
+            close = checks.hint(next(iter(settings)), inspect.signature(combine).parameters)
+            got = f"{', '.join(settings)} beside it{close}"
+            raise TypeError(f"{WHERE}: settings must be the model's own, got {got}")
         return model, "identity" if model.loss is None else link_of(model.loss).name
     name = checks.one_of(WHERE, "model", model, MODELS)
     if duel:
         checks.one_of(WHERE, "model of a duel", name, OF_DUELS)
+    known = (glm,) if name == "linear" and kind == "perturbed" else SETTINGS[name]
+    checks.keywords(WHERE, settings, combine, *known)
     return _named(name, kind, duel, settings)
 
 

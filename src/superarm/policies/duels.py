@@ -21,6 +21,7 @@ from superarm.widths import Full
 __all__ = ["colstim", "ensemble_duel", "glm_duel", "max_inp", "max_pair_ucb", "uniform_duel"]
 
 
+@checks.passes_to(glm)
 def glm_duel(
     *,
     rule: str = "ucb",
@@ -58,6 +59,7 @@ def glm_duel(
     return _linear_duel(where, explorer, strategy, link, ridge, self_duels, fitting)
 
 
+@checks.passes_to(glm)
 def max_inp(
     *,
     radius: float | Radius = 1.0,
@@ -80,6 +82,7 @@ def max_inp(
     return _linear_duel(where, explorer, "candidate", link, ridge, self_duels, fitting)
 
 
+@checks.passes_to(glm)
 def max_pair_ucb(
     *,
     radius: float | Radius = 1.0,
@@ -102,6 +105,7 @@ def max_pair_ucb(
     return _linear_duel(where, explorer, "optimistic", link, ridge, self_duels, fitting)
 
 
+@checks.passes_to(glm)
 def colstim(
     *,
     radius: float | Radius = 1.0,
@@ -140,6 +144,7 @@ def colstim(
     return _linear_duel(where, explorer, "asymmetric", link, ridge, self_duels, fitting)
 
 
+@checks.passes_to(glm)
 def ensemble_duel(
     model: Any = None,
     *,
@@ -168,7 +173,6 @@ def ensemble_duel(
     1
     """
     where = "ensemble_duel"
-    checks.keywords(where, fitting, ensemble_duel, glm)
     if model is not None:
         refuse_beside_model(where, fitting)
         checks.part(where, "model", model, Model)
@@ -190,6 +194,7 @@ def ensemble_duel(
     )
 
 
+@checks.named
 def uniform_duel(*, self_duels: bool = True) -> Policy:
     """Two arms by chance: what a policy must beat.
 
@@ -216,7 +221,6 @@ def _linear_duel(
     fitting: dict[str, Any],
 ) -> Policy:
     checks.one_of(where, "link", link, PREFERENCE_LINKS)
-    checks.keywords(where, fitting, glm_duel, glm)
     return Policy(
         model=Preferences(glm(link=link, ridge=ridge, weights="none", **fitting)),
         width=Full(),

@@ -28,6 +28,7 @@ def cn_figure_model(units: int = 100) -> Neural:
     return neural(perceptron(width=units), learn_every=10, memory="window", memory_size=101)
 
 
+@checks.named
 def cn_ucb(
     oracle: Oracle,
     model: Neural | None = None,
@@ -62,6 +63,7 @@ def cn_ucb(
     )
 
 
+@checks.named
 def cn_ts(
     oracle: Oracle,
     model: Neural | None = None,

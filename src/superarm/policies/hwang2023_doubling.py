@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from superarm import checks
 from superarm.contract import Oracle, Width
 from superarm.models import Neural, perceptron
 from superarm.models.factory import neural
@@ -29,6 +30,7 @@ def growing_model(epoch: int) -> Neural:
     return neural(perceptron(width=units), learn_every=10, memory="window", memory_size=101)
 
 
+@checks.named
 def cn_ucb_doubling(
     oracle: Oracle,
     model: Callable[[int], Neural] = growing_model,
@@ -70,6 +72,7 @@ def cn_ucb_doubling(
     return replace(policy, recipe=recipe)
 
 
+@checks.named
 def cn_ts_doubling(
     oracle: Oracle,
     model: Callable[[int], Neural] = growing_model,

@@ -14,6 +14,7 @@ from superarm.widths import Full
 __all__ = ["vacdb"]
 
 
+@checks.named
 def vacdb(
     horizon: int,
     *,

@@ -12,6 +12,7 @@ from superarm.schedules import Radius
 __all__ = ["lin_ts", "lin_ucb"]
 
 
+@checks.named
 def lin_ucb(
     *,
     radius: float | Radius = 1.0,
@@ -39,6 +40,7 @@ def lin_ucb(
     )
 
 
+@checks.named
 def lin_ts(
     *,
     scale: float = 1.0,

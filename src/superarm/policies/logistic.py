@@ -17,6 +17,7 @@ from superarm.widths import Full
 __all__ = ["ecolog", "glm_ucb", "logistic_ts", "logistic_ucb_1_original"]
 
 
+@checks.passes_to(glm)
 def glm_ucb(
     oracle: Oracle | None = None,
     *,
@@ -53,6 +54,7 @@ def glm_ucb(
     )
 
 
+@checks.passes_to(glm)
 def logistic_ts(
     oracle: Oracle | None = None,
     *,
@@ -95,6 +97,7 @@ def logistic_ts(
     )
 
 
+@checks.passes_to(glm)
 def logistic_ucb_1_original(
     oracle: Oracle | None = None, *, dim: int, radius: float | Radius = 1.0, **fitting: Any
 ) -> Policy:
@@ -126,6 +129,7 @@ def logistic_ucb_1_original(
     )
 
 
+@checks.named
 def ecolog(
     oracle: Oracle | None = None,
     *,

@@ -26,6 +26,7 @@ def single_arm_model() -> Neural:
     return neural(network, row_scale=1.0, reduction="mean", learning_rate=0.02, penalty=0.5, anchored=False)
 
 
+@checks.named
 def neural_ucb(
     model: Neural | None = None, *, radius: float | Radius = 1.0, width: str | Width = "diagonal"
 ) -> Policy:
@@ -50,6 +51,7 @@ def neural_ucb(
     return Policy(model=model, width=chosen, explorer=explorer, chooser=Best(), name=where)
 
 
+@checks.named
 def neural_ts(
     model: Neural | None = None, *, scale: float = 1.0, draws: int = 1, width: str | Width = "diagonal"
 ) -> Policy:

@@ -9,13 +9,14 @@ import numpy as np
 from superarm import checks
 from superarm.choosers import Duel
 from superarm.choosers.duel import STRATEGIES
-from superarm.policies.bae2026_recipe import NETWORK, Recipe, V, W
+from superarm.policies.bae2026_recipe import NETWORK, TRAINING, Recipe, V, W
 from superarm.policies.oh2026 import RULES
 from superarm.policy import Policy
 
 __all__ = ["neural_log_duel"]
 
 
+@checks.passes_to(TRAINING)
 def neural_log_duel(
     *,
     rule: str = "ucb",

@@ -29,6 +29,7 @@ __all__ = ["ndb_ts", "ndb_ucb", "nldb", "nvldb", "nvldb_theory"]
 RULES = ("ucb", "ts")
 
 
+@checks.passes_to(shallow_model, neural)
 def nvldb(
     model: Neural | None = None,
     *,
@@ -61,6 +62,7 @@ def nvldb(
     return _shallow("nvldb", model, rule, strategy, radius, listing, self_duels, settings)
 
 
+@checks.passes_to(shallow_model, neural)
 def nldb(
     model: Neural | None = None,
     *,
@@ -87,6 +89,7 @@ def nldb(
     return _shallow("nldb", model, rule, strategy, radius, listing, self_duels, settings)
 
 
+@checks.passes_to(shallow_model, neural)
 def nvldb_theory(
     *,
     rule: str = "ucb",
@@ -123,6 +126,7 @@ def nvldb_theory(
     return _shallow("nvldb_theory", None, rule, strategy, radius, False, self_duels, settings)
 
 
+@checks.passes_to(full_gradient_model, neural)
 def ndb_ucb(
     model: Neural | None = None,
     *,
@@ -151,6 +155,7 @@ def ndb_ucb(
     return _all_parameters(where, model, explorer, self_duels, settings)
 
 
+@checks.passes_to(full_gradient_model, neural)
 def ndb_ts(
     model: Neural | None = None,
     *,
@@ -172,7 +177,6 @@ def ndb_ts(
 def _all_parameters(
     where: str, model: Neural | None, explorer: Explorer, self_duels: bool, settings: dict[str, Any]
 ) -> Policy:
-    checks.keywords(where, settings, ndb_ucb, full_gradient_model, neural)
     chosen = full_gradient_model(**settings) if model is None else _given(where, model, settings)
     return Policy(
         model=preferences(where, chosen),
@@ -193,7 +197,6 @@ def _shallow(
     self_duels: bool,
     settings: dict[str, Any],
 ) -> Policy:
-    checks.keywords(where, settings, nvldb, shallow_model, neural)
     chosen = shallow_model(**settings) if model is None else _given(where, model, settings)
     reach = radius_of(where, radius)
     ucb = checks.one_of(where, "rule", rule, RULES) == "ucb"

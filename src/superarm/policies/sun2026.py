@@ -39,6 +39,7 @@ def ensemble_figure_model(ridge: float = 1.0, *, units: int = 20, depth: int = 3
     )
 
 
+@checks.named
 def lin_es(
     oracle: Oracle | None = None,
     *,
@@ -75,6 +76,7 @@ def lin_es(
     )
 
 
+@checks.passes_to(glm)
 def glm_es(
     oracle: Oracle | None = None,
     model: Neural | None = None,
@@ -115,11 +117,13 @@ def glm_es(
     if model is None:
         model = glm(link=_perturbable(where, link), ridge=ridge, weights="none", **fitting)
     else:
+        checks.keywords(where, fitting, glm_es, glm)
         link = link_of(model.fitting.loss).name
     members = _ensemble(where, model, perturbation, size)
     return _glm_policy(where, members, EnsembleSampling(), oracle, link, warmup, plan)
 
 
+@checks.named
 def neural_es(
     oracle: Oracle | None = None,
     model: Neural | None = None,
@@ -158,6 +162,7 @@ def neural_es(
     return policy if warmup == 0 else warm_up(policy, rounds=warmup, plan=plan, horizon=horizon)
 
 
+@checks.passes_to(glm)
 def lin_phe(
     oracle: Oracle | None = None, *, perturbation: float = 0.5, ridge: float = 1.0, **fitting: Any
 ) -> Policy:
@@ -187,6 +192,7 @@ def lin_phe(
     )
 
 
+@checks.passes_to(glm)
 def glm_fpl(
     oracle: Oracle | None = None,
     *,
@@ -221,6 +227,7 @@ def glm_fpl(
     return _glm_policy(where, PerturbedHistory(model, scale), Greedy(), oracle, link, warmup, plan)
 
 
+@checks.passes_to(glm)
 def evill(
     oracle: Oracle | None = None,
     *,
@@ -257,6 +264,7 @@ def evill(
     return _glm_policy(where, perturbed, Greedy(), oracle, link, warmup, plan)
 
 
+@checks.passes_to(glm)
 def glm_tsl(
     oracle: Oracle | None = None,
     *,
@@ -297,6 +305,7 @@ def glm_tsl(
     return policy if warmup == 0 else warm_up(policy, rounds=warmup, plan=plan)
 
 
+@checks.named
 def neural_phe(
     oracle: Oracle | None = None,
     model: Neural | None = None,

@@ -11,9 +11,10 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from superarm import checks
 from superarm.contract import Oracle
 from superarm.explorers.warm_up import cut
-from superarm.models import Neural
+from superarm.models import Neural, glm
 from superarm.policies.anytime import GROWTH, Anytime, restarts
 from superarm.policies.sun2026 import glm_es, lin_es, neural_es
 
@@ -40,6 +41,7 @@ def perturbation(length: int) -> float:
     return 0.02 * math.log(length)
 
 
+@checks.named
 def lin_es_anytime(
     oracle: Oracle | None = None,
     *,
@@ -71,6 +73,7 @@ def lin_es_anytime(
     return replace(policy, recipe={"preset": "lin_es_anytime", "first": first, "growth": growth} | recipe)
 
 
+@checks.passes_to(glm_es, glm)
 def glm_es_anytime(
     oracle: Oracle | None = None,
     *,
@@ -110,6 +113,7 @@ def glm_es_anytime(
     return replace(policy, recipe={"preset": "glm_es_anytime", "first": first, "growth": growth} | recipe)
 
 
+@checks.named
 def neural_es_anytime(
     oracle: Oracle | None = None,
     model: Neural | None = None,

@@ -11,7 +11,7 @@ from typing import Any
 
 from superarm import checks
 from superarm.contract import Oracle
-from superarm.models import perceptron
+from superarm.models import glm, perceptron
 from superarm.models.factory import neural
 from superarm.policies.sun2026 import glm_es, neural_es
 from superarm.policy import Policy
@@ -40,6 +40,7 @@ def design_rounds(dim: int, sharpness: float, least_slope: float) -> int:
     return math.ceil(1.5 * sharpness**2 * dim / least_slope)
 
 
+@checks.passes_to(glm_es, glm)
 def glm_es_theory(
     oracle: Oracle | None = None,
     *,
@@ -97,6 +98,7 @@ def glm_es_theory(
     )
 
 
+@checks.passes_to(neural)
 def neural_es_theory(
     oracle: Oracle | None = None,
     *,

@@ -16,6 +16,7 @@ __all__ = ["warm_up"]
 PLANS = ("each", "uniform", "design")
 
 
+@checks.named
 def warm_up(
     policy: Policy, *, rounds: int | None = None, plan: str = "each", horizon: int | None = None
 ) -> Policy:

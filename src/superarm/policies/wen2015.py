@@ -16,6 +16,7 @@ from superarm.schedules import Logarithmic, Radius
 __all__ = ["comb_lin_ts", "comb_lin_ucb", "comb_ts", "comb_ucb1"]
 
 
+@checks.named
 def comb_lin_ts(
     oracle: Oracle, *, prior_scale: float = 1.0, noise: float = 1.0, width: str = "full"
 ) -> Policy:
@@ -45,6 +46,7 @@ def comb_lin_ts(
     )
 
 
+@checks.named
 def comb_lin_ucb(
     oracle: Oracle,
     *,
@@ -78,6 +80,7 @@ def comb_lin_ucb(
     )
 
 
+@checks.named
 def comb_ucb1(oracle: Oracle, *, scale: float = 1.5) -> Policy:
     """CombUCB1: each item's mean plus sqrt(scale ln t / n), items never seen first.
 
@@ -98,6 +101,7 @@ def comb_ucb1(oracle: Oracle, *, scale: float = 1.5) -> Policy:
     )
 
 
+@checks.named
 def comb_ts(oracle: Oracle, *, prior_wins: float = 1.0, prior_losses: float = 1.0) -> Policy:
     """CombTS: an independent Beta posterior per item, one draw each.
 

@@ -28,6 +28,7 @@ from superarm.types import Array
 VARIANCE = 0.25  # R: the most that a Bernoulli variable varies
 
 
+@checks.named
 @double
 def tail_bound(
     logdet: Array | float, count: Array | int, *, delta: float, bound: float = 1.0, norm: float, ridge: float
@@ -90,6 +91,7 @@ class Bernstein:
         return constant * growth * self.iota(count, logdet) + 1.0
 
 
+@checks.named
 def bernstein(*, norm_bound: float, delta: float, depth: int = 2, c1: float = 1.0) -> Bernstein:
     """Return the constants of neural logistic bandits' theorems.
 

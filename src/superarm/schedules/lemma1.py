@@ -69,6 +69,7 @@ class Lemma1(Radius):
         return (curved + self.c4 * pulls ** (2 / 3)) * self.ridge ** (-2 / 3) * _decay(self.width)
 
 
+@checks.named
 def lemma1_radius(
     *,
     norm_bound: float,
@@ -145,6 +146,7 @@ def lemma1_radius(
     )
 
 
+@checks.named
 def optimistic_draws(size: int) -> int:
     """Draws per arm with which CN-TS is optimistic often enough (Theorem 2 and Lemma 3 of hwang2023).
 

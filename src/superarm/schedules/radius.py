@@ -74,6 +74,7 @@ class LogGrowth(Radius):
         return self.scale * jnp.log(2.0 + count.astype(FLOAT))
 
 
+@checks.named
 def lemma7_radius(
     *,
     dim: int,

@@ -44,6 +44,7 @@ class ShallowRadius(Radius):
         return 8.0 / self.slope * deviation + 2.0 * jnp.sqrt(self.ridge) * (self.norm_bound + 2.0 * start)
 
 
+@checks.named
 def shallow_radius(
     *,
     dim: int,

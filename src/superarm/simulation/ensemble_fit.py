@@ -31,6 +31,7 @@ class Part:
     keys: np.ndarray[Any, Any]
 
 
+@checks.named
 @double
 def learn_members(
     policy: Policy,

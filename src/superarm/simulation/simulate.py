@@ -38,6 +38,7 @@ class Job:
     keep_items: bool
 
 
+@checks.passes_to("compare")
 def simulate(
     policy: Policy,
     environment: Environment,
@@ -58,6 +59,7 @@ def simulate(
     return compare({policy.name: policy}, environment, rounds=rounds, seeds=seeds, **options)
 
 
+@checks.named
 def compare(
     policies: Mapping[str, Policy],
     environment: Environment,

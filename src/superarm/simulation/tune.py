@@ -150,6 +150,7 @@ class Tuning:
         return target
 
 
+@checks.named
 def tune(
     build: Callable[..., Policy],
     grid: Mapping[str, Sequence[float]],

@@ -1,5 +1,7 @@
 """Oracles: one file per structure. Each states whether it is exact, or its approximation factor."""
 
+from typing import TYPE_CHECKING
+
 from superarm.choosers.oracles.assortments import *
 from superarm.choosers.oracles.dag_paths import *
 from superarm.choosers.oracles.functions import *
@@ -12,4 +14,5 @@ from superarm.choosers.oracles.spanning_trees import *
 from superarm.choosers.oracles.top_items import *
 from superarm.pytree import exported
 
-__all__ = [*exported(__name__, globals())]
+if not TYPE_CHECKING:  # a list that a type checker cannot read would hide all names from it
+    __all__ = [*exported(__name__, globals())]

@@ -68,6 +68,7 @@ class Assortment(Oracle):
         return whole_or_nothing(items, jnp.asarray(True), scores, mask)
 
 
+@checks.named
 def assortment(revenues: Any, size: int) -> Assortment:
     """Choose what to put on show when a customer buys at most one item, by the multinomial logit model.
 

@@ -86,6 +86,7 @@ class DagPath(Oracle):
         return jax.lax.scan(step, jnp.int32(source), None, length=self.size)[1]
 
 
+@checks.named
 def dag_path(edges: Any, *, source: int, target: int, shortest: bool = False) -> DagPath:
     """Find the longest path from source to target in a directed graph without cycles.
 

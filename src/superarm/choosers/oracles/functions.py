@@ -70,6 +70,7 @@ class NativeFunction(Oracle):
         return whole_or_nothing(items[first], fits & sound, scores, mask)
 
 
+@checks.named
 def function(
     fn: Callable[[Any, Any], Any], *, size: int, factor: float = 1.0, native: bool = False
 ) -> HostFunction | NativeFunction:

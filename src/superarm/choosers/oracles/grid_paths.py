@@ -80,6 +80,7 @@ class GridPath(Oracle):
         return jnp.where(went_down, down_edges, rows * self.m + columns)
 
 
+@checks.named
 def grid_path(m: int, *, shortest: bool = False) -> GridPath:
     """Find the longest path from the upper left to the lower right corner of a grid, by steps right and down.
 

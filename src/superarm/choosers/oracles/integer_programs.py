@@ -64,6 +64,7 @@ class Milp(Oracle):
         return None if chosen is None else items[chosen]
 
 
+@checks.named
 def milp(
     rows: Any,
     *,

@@ -103,6 +103,7 @@ class GreedyKnapsack(Oracle):
         return whole_or_nothing(items, jnp.asarray(True), scores, mask)
 
 
+@checks.named
 def knapsack(weights: Any, capacity: float, *, method: str = "exact") -> Knapsack | GreedyKnapsack:
     """Choose the best items that fit together.
 

@@ -58,6 +58,7 @@ class Matching(Oracle):
         return None if pairs is None else item[pairs]
 
 
+@checks.named
 def matching(edges: Any, num_left: int, num_right: int, *, perfect: bool = False) -> Matching:
     """Find the maximum-weight matching of a bipartite graph: no two edges share a node.
 

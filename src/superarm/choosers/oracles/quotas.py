@@ -87,6 +87,7 @@ class Quota(Oracle):
         return Choice(items=jnp.where(taken, items[slots], -1), mask=taken, feasible=feasible)
 
 
+@checks.named
 def quota(
     groups: Any,
     sizes: Sequence[int] | None = None,

@@ -67,6 +67,7 @@ class SpanningTree(Oracle):
         return ranked[np.sort(ranks)] if len(ranks) == self.size else None
 
 
+@checks.named
 def spanning_tree(edges: Any, num_nodes: int) -> SpanningTree:
     """Find the maximum spanning tree of an undirected graph.
 

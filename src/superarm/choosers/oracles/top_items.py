@@ -51,6 +51,7 @@ class TopK(Oracle):
         return Choice(items=jnp.where(used, items, -1), mask=used, feasible=feasible)
 
 
+@checks.named
 def top_k(k: int) -> TopK:
     """Choose the k arms with the highest scores.
 

@@ -49,6 +49,7 @@ METHODS = ("direct", "ips", "snips", "dr")
 INTERVALS = ("asymptotic", "bootstrap")
 
 
+@checks.named
 def estimate(
     rewards: Any,
     propensities: Any,

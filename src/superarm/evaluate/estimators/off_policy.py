@@ -21,6 +21,7 @@ Target = Callable[[Any, Any], Any]  # (contexts (n, K, d), mask (n, K)) -> chanc
 ROUNDING = 1e-6  # sums of chances may be off by it: files and float32 round
 
 
+@checks.named
 def off_policy(
     log: Log,
     target: Target | Any,

@@ -40,6 +40,7 @@ class Made:
         return self.entry.arrays["items"]
 
 
+@checks.named
 def agent_log(folder: str | Path, *, rows: int | None = None) -> Log:
     """Return the decisions of an agent's store that feedback came for, while the agent may be at work.
 

@@ -58,6 +58,7 @@ class Log:
         return replace(self, **kept)
 
 
+@checks.named
 def event_log(
     contexts: Any,
     actions: Any,

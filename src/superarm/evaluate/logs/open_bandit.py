@@ -17,6 +17,7 @@ Integers = npt.NDArray[np.int64]
 _BLOCK = 2**15  # events whose arms are sorted at once: bounds the memory for the full data set
 
 
+@checks.named
 def open_bandit_log(
     data: OpenBandit,
     *,

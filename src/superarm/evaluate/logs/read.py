@@ -37,6 +37,7 @@ NAMES: dict[str, Any] = {
 }
 
 
+@checks.named
 def read_log(
     source: Any,
     *,
