@@ -12,7 +12,7 @@ from superarm.precision import FLOAT
 from superarm.pytree import pytree
 from superarm.types import Array
 
-__all__ = ["EpsilonGreedy", "Greedy", "Uniform"]
+__all__ = ["EpsilonGreedy", "Exploit", "Greedy", "Uniform"]
 
 
 @pytree

@@ -10,7 +10,7 @@ from typing import Any
 import jax.numpy as jnp
 
 from superarm import checks
-from superarm.precision import FLOAT, ZERO
+from superarm.precision import FLOAT
 from superarm.pytree import pytree
 from superarm.types import Array
 
@@ -26,8 +26,8 @@ class Radius(ABC):
         """
 
     def offset_at(self, count: Array, logdet: Array) -> Any:
-        """() what is added to every score."""
-        return ZERO
+        """() what is added to every score: a plain 0, which has no precision of its own."""
+        return 0.0
 
 
 def is_schedule(value: Any) -> bool:

@@ -1,0 +1,48 @@
+"""One row per explorer: a policy that it decides for, small."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+import superarm
+from superarm.explorers import UCB, EpsilonGreedy, Exploit, Greedy, Uniform
+from superarm.explorers.floor import Floor
+from superarm.policy import Policy
+
+SET = superarm.top_k(3)
+
+
+@dataclass(frozen=True)
+class Row:
+    """build: a policy with the explorer; name: of the explorer's class."""
+
+    name: str
+    build: Callable[[], Policy]
+
+
+def linear(explorer) -> Callable[[], Policy]:
+    """LinUCB with another explorer."""
+    return lambda: superarm.combine("linear", explorer=explorer, noise=0.5)
+
+
+ROWS = [
+    Row("UCB", superarm.lin_ucb),
+    Row("Thompson", superarm.lin_ts),
+    Row("Greedy", linear(Greedy())),
+    Row("Uniform", linear(Uniform())),
+    Row("EpsilonGreedy", linear(EpsilonGreedy(np.float64(0.3)))),
+    Row("Exploit", linear(Exploit(UCB(superarm.lin_ucb().explorer.radius)))),
+    Row("Floor", linear(Floor(Greedy(), np.float64(0.4)))),
+    Row("EnsembleSampling", lambda: superarm.lin_es(size=4)),
+    Row("Responses", lambda: superarm.combine("logistic", chooser=SET, learn_every=5)),
+    Row("WarmUp", lambda: superarm.warm_up(superarm.lin_ucb(), rounds=5, plan="uniform")),
+    Row("PairUCB", superarm.glm_duel),
+    Row("PairThompson", lambda: superarm.glm_duel(rule="ts")),
+    Row("PairEnsemble", lambda: superarm.ensemble_duel(size=3)),
+    Row("PairUniform", superarm.uniform_duel),
+    Row("PairColstim", superarm.colstim),
+    Row("PairLayers", lambda: superarm.vacdb(100, learn_every=5)),
+]

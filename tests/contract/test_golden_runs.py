@@ -1,0 +1,115 @@
+"""The net under every change: what each preset decides in a short run is written down.
+
+`tests/golden/runs.json` was made with the code of commit 08d0735: hashes of the items chosen by a run and by an
+agent, the run's regret and the sum of the agent's propensities. A row may change only with a reason in the
+changelog. A preset must also decide alike in a compiled world and in the same world stepped on the host.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import superarm
+from contract.presets import DUELS, ROWS
+from superarm.contract import Environment
+from superarm.environments import catalogue, duels, linear_scores, logistic_scores
+from superarm.environments.face import WrappedEnvironment
+from superarm.pytree import pytree
+from support.agent_presets import BUILDS, agent_of, drive
+
+GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "runs.json").read_text(encoding="utf-8"))
+ARMS, DIM, ROUNDS, SEED = 8, 4, 60, 3
+
+# Networks compile for long: `make test-full` has all presets, these are one of each kind.
+QUICK = {"lin_ucb", "comb_lin_ts", "comb_ts", "epsilon_greedy", "glm_duel", "warm_up"}
+MANY = [pytest.param(name, marks=[] if name in QUICK else [pytest.mark.full]) for name in sorted(BUILDS)]
+PLANNED = {"planned": lambda: superarm.warm_up(superarm.lin_ucb(), rounds=10, plan="design")}
+
+
+@pytree
+@dataclass(frozen=True)
+class OnHost(WrappedEnvironment):
+    """Another environment, stepped round by round."""
+
+    environment: Environment
+
+    @property
+    def native(self) -> bool:
+        return False
+
+
+def steep(contexts, theta, matrix):
+    """Log-odds that tell arms well apart."""
+    return 5.0 * (contexts @ theta)
+
+
+def world_of(name: str, policy) -> Environment:
+    """A world in which the preset learns something."""
+    if name in DUELS:
+        return duels("square", dim=DIM, num_arms=ARMS)
+    oracle, row = getattr(policy.chooser, "oracle", None), ROWS.get(name)
+    if row is not None and row.logistic:
+        return logistic_scores(oracle, latent=steep, dim=DIM, num_arms=ARMS)
+    if row is not None and row.binary:
+        return catalogue(np.eye(ARMS), np.linspace(0.05, 0.95, ARMS), oracle)
+    return linear_scores(oracle, dim=DIM, num_arms=ARMS)
+
+
+def hashed(items) -> str:
+    """A hash of whole numbers, as the golden table has it."""
+    array = np.ascontiguousarray(np.concatenate([np.asarray(row, np.int64) for row in items]))
+    return hashlib.sha256(str(array.dtype).encode() + array.tobytes()).hexdigest()[:16]
+
+
+def ran(policy, world, rounds: int):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # of fits that diverge in so short a run
+        return superarm.simulate(policy, world, rounds=rounds, seeds=[SEED], workers=0).table
+
+
+def test_every_preset_is_in_the_table():
+    assert set(GOLDEN) == set(BUILDS) == set(superarm.policies.__all__)
+
+
+@pytest.mark.parametrize("name", MANY)
+def test_a_run_is_as_it_was(name):
+    policy = BUILDS[name]()
+    table = ran(policy, world_of(name, policy), ROUNDS)
+    assert hashed(table["items"]) == GOLDEN[name]["items"]
+    assert table["regret"].sum() == pytest.approx(GOLDEN[name]["regret"], rel=1e-9)
+
+
+@pytest.mark.parametrize("name", MANY)
+def test_an_agent_decides_as_it_did(name):
+    agent, chosen = agent_of(name), []
+    select = agent.select
+
+    def noted(*arguments, **named):
+        chosen.append(select(*arguments, **named))
+        return chosen[-1]
+
+    agent.select = noted
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        drive(agent, np.random.default_rng(11), 25, [])
+    assert hashed([decision.items for decision in chosen]) == GOLDEN[name]["agent_items"]
+    known = [decision.propensities for decision in chosen if decision.propensities is not None]
+    assert sum(float(one.sum()) for one in known) == pytest.approx(GOLDEN[name]["agent_propensity"], rel=1e-9)
+
+
+@pytest.mark.parametrize("name", [*MANY, pytest.param("planned")])
+def test_a_world_stepped_on_the_host_meets_the_same_decisions(name):
+    """The plan of a warm-up, which is a memo, was dropped there: 42 of 60 decisions agreed."""
+    policy = (BUILDS | PLANNED)[name]()
+    world = world_of(name, policy)
+    native, stepped = (ran(policy, one, 25) for one in (world, OnHost(world)))
+    for left, right in zip(native["items"], stepped["items"], strict=True):
+        np.testing.assert_array_equal(left, right)
+    np.testing.assert_allclose(native["regret"], stepped["regret"], rtol=1e-9, atol=1e-12)
