@@ -187,10 +187,8 @@ def test_every_chooser_takes_it_on_the_scale_of_rewards_or_refuses_it(row, choos
     chosen = {"one arm": None, "a set": SET, "packed": packed, "a duel": "optimistic"}[chooser]
     explorer = row.build().explorer
     if explorer.compares != (chooser == "a duel"):
-        with pytest.raises(
-            TypeError,
-            match=r"^combine: explorer must score (arms, not pairs of them|pairs of arms, for a duel), got \w+$",
-        ):
+        must = r"^combine: explorer must score (arms, not pairs of them|pairs of arms, for a duel), got \w+$"
+        with pytest.raises(TypeError, match=must):
             superarm.combine("logistic", explorer=explorer, chooser=chosen)
         return
     policy = superarm.combine("logistic", explorer=explorer, chooser=chosen)

@@ -1,7 +1,7 @@
 """The net under every change: what each preset decides in a short run is written down.
 
-`tests/golden/runs.json` was made with the code of commit 08d0735: hashes of the items chosen by a run and by an
-agent, the run's regret and the sum of the agent's propensities. A row may change only with a reason in the
+`tests/golden/runs.json` was made with the code of commit 08d0735: hashes of the items chosen by a run and by
+an agent, the run's regret and the sum of the agent's propensities. A row may change only with a reason in the
 changelog. A preset must also decide alike in a compiled world and in the same world stepped on the host.
 """
 
