@@ -11,6 +11,7 @@ import importlib
 import inspect
 import math
 import sys
+import warnings
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, ParamSpec, TypeVar
 
@@ -130,6 +131,14 @@ def passes_to(*others: Names) -> Callable[[Callable[P, R]], Callable[P, R]]:
 def _found(function: Callable[..., Any], others: Iterable[Names]) -> list[Names]:
     module = vars(sys.modules[function.__module__])
     return [module[one] if isinstance(one, str) else one for one in others]
+
+
+def warn(message: str, kind: type[Warning] = RuntimeWarning) -> None:
+    """Warn of something, at the line that called superarm: whatever stands between belongs to superarm."""
+    frame, level = sys._getframe(1), 2
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("superarm."):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, kind, stacklevel=level - 1)
 
 
 def keywords(where: str, given: Iterable[str], *others: Names) -> None:

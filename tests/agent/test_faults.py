@@ -607,7 +607,7 @@ def test_history_of_duels():
         event = program.Observation(
             np.array(pair, np.int32), CONTEXTS[pair], np.array(shares), np.ones(2, bool)
         )
-        told_so._session.state.given(event)
+        told_so._session.state.take_in(event)
         core.learn_if_due()
     assert same_state(agent, told_so)
     wrong = event_log(CONTEXTS[None], [[0, 1]], [[1.0, 1.0]])

@@ -56,8 +56,8 @@ OTHERS = [pytest.param(name, 150, marks=pytest.mark.full) for name in ("full", "
     ("name", "items"), [("full", 5), ("full", 64), ("diagonal", 150), ("thompson", 150), *OTHERS]
 )
 def test_the_best_are_found(name, items, monkeypatch):
-    monkeypatch.setattr(shortlist, "BLOCK", 16)
-    monkeypatch.setattr(shortlist, "PIECE", 64)
+    monkeypatch.setattr(shortlist, "BLOCK_ITEMS", 16)
+    monkeypatch.setattr(shortlist, "PIECE_ITEMS", 64)
     shortlist._best_program.cache_clear()
     agent = taught(POLICIES[name]())
     catalogue = np.random.default_rng(1).normal(size=(items, DIM))
@@ -129,16 +129,16 @@ def test_a_catalogue_that_grows_compiles_nothing_anew():
     agent = taught(superarm.lin_ucb())
     catalogue = np.random.default_rng(5).normal(size=(700, DIM))
     agent.shortlist(catalogue[:513], 33)
-    compiled = shortlist._program()._cache_size()
+    compiled = shortlist._best_program()._cache_size()
     for items, size in ((514, 33), (600, 40), (700, 64)):
         agent.shortlist(catalogue[:items], size)
-    assert shortlist._program()._cache_size() == compiled
+    assert shortlist._best_program()._cache_size() == compiled
 
 
 @pytest.mark.parametrize("size", [1, 20, 100, 150])
 def test_the_list_may_be_longer_than_a_piece(size, monkeypatch):
-    monkeypatch.setattr(shortlist, "BLOCK", 8)
-    monkeypatch.setattr(shortlist, "PIECE", 32)
+    monkeypatch.setattr(shortlist, "BLOCK_ITEMS", 8)
+    monkeypatch.setattr(shortlist, "PIECE_ITEMS", 32)
     shortlist._best_program.cache_clear()
     agent = taught(superarm.lin_ucb(), rounds=5)
     catalogue = np.random.default_rng(6).normal(size=(150, DIM))

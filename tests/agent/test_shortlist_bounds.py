@@ -9,8 +9,7 @@ import pytest
 
 import superarm
 from superarm import Agent
-from superarm.agent import shortlist
-from superarm.agent import shortlist_bounds as pruned
+from superarm.agent import shortlist, shortlist_bounds
 from superarm.models.linear import LinearRecord
 from superarm.schedules import Constant, Logarithmic
 from superarm.types import State
@@ -23,9 +22,9 @@ DIM, PIECE = 32, 256
 def small_pieces():
     """Catalogues of a thousand items have several pieces, and those that bounds leave several calls."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(shortlist, "PIECE", PIECE)
-        patch.setattr(shortlist, "FEW", 64)
-        patch.setattr(shortlist, "SAMPLE", 128)
+        patch.setattr(shortlist, "PIECE_ITEMS", PIECE)
+        patch.setattr(shortlist, "CONTENDERS_PIECE", 64)
+        patch.setattr(shortlist, "SAMPLE_ITEMS", 128)
         forget()
         yield
     forget()
@@ -33,7 +32,7 @@ def small_pieces():
 
 def forget():
     shortlist._best_program.cache_clear()
-    shortlist._bounding.cache_clear()
+    shortlist._bounds_program.cache_clear()
 
 
 @pytest.fixture
@@ -134,8 +133,8 @@ def test_no_score_is_above_its_bound(kind, radius, noise, scale):
         with jax.enable_x64(True):
             policy, state, key = shortlist._ready(core.policy, core.state, core.keys, np.int64(0))
             for sample in (rows, narrow, directions[-3:]):
-                bounds = pruned.bounds_of(state, sample)
-                uppers = pruned.upper(policy, state, bounds, key, jnp.int64(0), jnp.asarray(rows))
+                bounds = shortlist_bounds.bounds_of(state, sample)
+                uppers = shortlist_bounds.upper(policy, state, bounds, key, jnp.int64(0), jnp.asarray(rows))
                 plain = shortlist._score(policy, state, key, jnp.int64(0), jnp.asarray(rows))
                 assert np.all(np.asarray(uppers) >= np.asarray(plain))
         if rounds == 0:
@@ -153,8 +152,8 @@ def test_rounding_of_wide_directions_has_its_slack():
         factor = FullFactor(root=jnp.asarray(root, jnp.float32), logdet=jnp.float32(0.0))
         state = State(record=LinearRecord(mean=jnp.zeros(DIM, jnp.float32), factor=factor), fit=())
         policy = jax.tree.map(shortlist._single, policy)
-        bounds = pruned.bounds_of(state, rows)
-        uppers = pruned.upper(policy, state, bounds, jax.random.key(0), jnp.int64(0), rows)
+        bounds = shortlist_bounds.bounds_of(state, rows)
+        uppers = shortlist_bounds.upper(policy, state, bounds, jax.random.key(0), jnp.int64(0), rows)
         plain = shortlist._score(policy, state, jax.random.key(0), jnp.int64(0), rows)
     assert np.all(np.asarray(uppers) >= np.asarray(plain))
     np.testing.assert_allclose(uppers, plain, rtol=1e-3)
@@ -165,9 +164,9 @@ def test_what_cannot_be_told_apart_is_scored(kept, monkeypatch):
     agent = taught("round", 0)
     catalogue = drawn("round", 1000, np.random.default_rng(0))
     catalogue = (catalogue / np.linalg.norm(catalogue, axis=1, keepdims=True)).astype(np.float32)
-    calls, bounding = [], shortlist._bounding()
+    calls, bounding = [], shortlist._bounds_program()
     monkeypatch.setattr(
-        shortlist, "_bounding", lambda: lambda *a, **k: (calls.append(1), bounding(*a, **k))[1]
+        shortlist, "_bounds_program", lambda: lambda *a, **k: (calls.append(1), bounding(*a, **k))[1]
     )
     check(agent.shortlist(catalogue, 50), scores(agent, catalogue))
     assert agent.shortlist(np.ones((1000, DIM), np.float32), 70).tolist() == list(range(70))
@@ -233,13 +232,13 @@ def test_a_radius_below_zero_has_no_bound(kept):
 def test_a_catalogue_that_grows_compiles_nothing_anew(kept):
     agent = taught("round", 200)
     catalogue = drawn("round", 4000, np.random.default_rng(5)).astype(np.float32)
-    programs = shortlist._program(), shortlist._bounding(), pruned.bounds_of
+    programs = shortlist._best_program(), shortlist._bounds_program(), shortlist_bounds.bounds_of
     agent.shortlist(catalogue[:3000], 33)
     compiled = [program._cache_size() for program in programs]
     for items, size in ((3001, 33), (3500, 50), (4000, 64)):
         agent.shortlist(catalogue[:items], size)
     assert [program._cache_size() for program in programs] == compiled
-    assert min(kept) <= shortlist.FEW < max(kept)
+    assert min(kept) <= shortlist.CONTENDERS_PIECE < max(kept)
 
 
 @pytest.mark.parametrize(
@@ -253,5 +252,5 @@ def test_a_catalogue_that_grows_compiles_nothing_anew(kept):
     ids=lambda policy: policy.name,
 )
 def test_other_policies_are_not_bounded(policy):
-    assert pruned.prunes(superarm.lin_ucb(), DIM, 5)
-    assert not pruned.prunes(policy, DIM, 5)
+    assert shortlist_bounds.bounded(superarm.lin_ucb(), DIM, 5)
+    assert not shortlist_bounds.bounded(policy, DIM, 5)

@@ -207,7 +207,7 @@ def test_vmap_over_hyperparameters_and_keys_equals_a_loop(row):
     def course(policy, key, observe=Policy.observe, learn=Policy.learn, select=Policy.select):
         state = observe(policy, begun(policy), key, event)
         state = replace(state, fit=learn(policy, state, key))
-        return select(policy, state, key, offered, 1, ALL)
+        return select(policy, state, key, Offer(offered, ALL), 1)
 
     variants = [varied(policy, by) for by in (1.0, 0.8, 1.1)]
     grid = jax.tree.map(lambda *leaves: np.stack(leaves), *variants)

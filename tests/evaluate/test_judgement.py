@@ -424,7 +424,7 @@ def test_an_agent_of_another_size_is_refused():
     agent.select(rng.normal(size=(4, 3)))
     chances = np.full(20, 0.25)
     log = event_log(rng.normal(size=(20, 4, 2)), rng.integers(4, size=20), np.ones(20), propensities=chances)
-    with pytest.raises(ValueError, match="taken: dim must be 3, as before, got 2"):
+    with pytest.raises(ValueError, match="snapshot: dim must be 3, as before, got 2"):
         judge(agent, log)
     placed = superarm.Agent(superarm.comb_ucb1(superarm.top_k(1)), arms=3)
     placed.select(np.ones((3, 2)))

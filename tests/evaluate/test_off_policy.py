@@ -353,7 +353,7 @@ def test_exact_chances_of_positions():
     found = chances_of(policy, log, state=state, positions=True)
     assert found.shape == (30, 2, 5)
     np.testing.assert_allclose(found.sum(axis=1), chances_of(policy, log, state=state))
-    one = jax.jit(partial(policy.propensities, positions=True))(state, log.contexts[7], 0, log.mask[7])
+    one = jax.jit(partial(policy.propensities, positions=True))(state, Offer(log.contexts[7], log.mask[7]), 0)
     np.testing.assert_allclose(found[7], one, atol=1e-12)
     many = superarm.epsilon_greedy(superarm.top_k(4), epsilon=0.3)  # of two or three on offer
     with pytest.raises(ValueError, match="policy must give a sound decision in every event, got none"):
@@ -372,7 +372,7 @@ def test_draws_of_sets_and_positions_are_counted():
     with jax.enable_x64(True):
         for draw in range(70):
             key = jax.random.fold_in(jax.random.fold_in(jax.random.key(0), 3), draw)
-            items = select(state, key, log.contexts[3], 20, log.mask[3]).items
+            items = select(state, key, Offer(log.contexts[3], log.mask[3]), 20).items
             expected[[0, 1], np.asarray(items)] += 1 / 70
     np.testing.assert_allclose(by_position[3], expected, atol=1e-12)
 

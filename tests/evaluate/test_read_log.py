@@ -28,16 +28,6 @@ class Stream:
         return self._table.__arrow_c_stream__(requested_schema)
 
 
-class Older:
-    """Before that, polars had this."""
-
-    def __init__(self, table: pa.Table) -> None:
-        self._table = table
-
-    def to_arrow(self) -> pa.Table:
-        return self._table
-
-
 def sources(frame: pd.DataFrame, folder) -> dict[str, object]:
     """The same table in every form."""
     frame.to_csv(folder / "log.csv", index=False)
@@ -51,7 +41,6 @@ def sources(frame: pd.DataFrame, folder) -> dict[str, object]:
         "parquet": folder / "log.parquet",
         "arrow": table,
         "stream": Stream(table),
-        "older": Older(table),
         "polars": pl.from_arrow(table),
     }
 

@@ -450,7 +450,7 @@ def test_keeping_all_needs_a_capacity():
             {"loss": "hinge"},
             "loss must be one of 'squared', 'logistic', 'poisson', 'probit', 'exponential', got 'hinge'",
         ),
-        ({"optimizer": "sgd"}, "optimizer must be one of 'gd', 'adam', got 'sgd'"),
+        ({"optimizer": "sgd"}, "optimizer must be one of 'gd', 'adam', got 'sgd'; did you mean 'gd'?"),
         ({"learning_rate": 0.0}, "learning_rate must be > 0, got 0.0"),
         ({"penalty": -1.0}, "penalty must be >= 0, got -1.0"),
         ({"tolerance": 0.0}, "tolerance must be > 0, got 0.0"),

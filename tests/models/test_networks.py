@@ -353,7 +353,7 @@ def ways_to_begin(policy, monkeypatch):
     def run_jobs(*args, **kwargs):
         pytest.fail("a run began")
 
-    monkeypatch.setattr(importlib.import_module("superarm.simulate"), "run_jobs", run_jobs)
+    monkeypatch.setattr(importlib.import_module("superarm.simulation.simulate"), "run_jobs", run_jobs)
     return (
         lambda: policy.check(SPEC),
         lambda: policy.init(jax.random.key(0), SPEC),

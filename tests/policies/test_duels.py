@@ -612,7 +612,7 @@ def test_an_ensembles_reach_is_the_deviation_of_its_members_differences():
         (lambda: superarm.ndb_ucb(hidden="a"), "hidden must be a whole number, got str"),
         (lambda: superarm.max_inp(learn=5), "max_inp: an argument must be known by its name, got 'learn'"),
         (lambda: superarm.ensemble_duel(superarm.glm(), ridge=5.0), "ridge must be left out with a model"),
-        (lambda: superarm.ensemble_duel("neural"), "model must have check, beliefs, observe, learn, got str"),
+        (lambda: superarm.ensemble_duel("neural"), "model must extend superarm.contract.Model, got str"),
         (lambda: superarm.ensemble_duel(superarm.glm(link="probit")), "loss must be one of 'logistic'"),
         (lambda: Duel("foo").check(3), "duel: strategy must be one of 'asymmetric'"),
         (lambda: matrix_duels([[0.5, 0.7], [0.4, 0.5]]), "must add up to 1, got 0.7 and 0.4"),

@@ -78,6 +78,7 @@ def event_of(decision, weights):
         feedback=weights[decision.items],
         observed=decision.mask,
         memo=decision.memo,
+        cache=decision.cache,
     )
 
 
@@ -552,20 +553,20 @@ def asked(policy, state, contexts):
 
 
 @pytest.mark.parametrize("width", ["full", "dual"])
-def test_a_memo_is_used_only_by_the_state_that_made_it(width):
+def test_a_cache_is_used_only_by_the_state_that_made_it(width):
     policy = small(width)
     with jax.enable_x64(True):
         state, contexts, weights = after(policy, 12)
         event = event_of(asked(policy, state, contexts)[0], weights)
         other = event_of(asked(policy, state, contexts[::-1] ** 2)[0], weights)
-        fresh = replace(event, memo=())
+        fresh = replace(event, cache=())
         assert same(observed(policy, state, event).record, observed(policy, state, fresh).record)
         for moved in (observed(policy, state, other), fitted(policy, state)):
             plain = observed(policy, moved, fresh).record
             assert same(observed(policy, moved, event).record, plain)
-            # Taken for the moved state's own, the memo does harm: so it was not taken.
-            stamp = replace(event.memo.stamp, seen=moved.record.history.seen, version=moved.fit.version)
-            forged = replace(event, memo=replace(event.memo, stamp=stamp))
+            # Taken for the moved state's own, the cache does harm: so it was not taken.
+            stamp = replace(event.cache.stamp, seen=moved.record.history.seen, version=moved.fit.version)
+            forged = replace(event, cache=replace(event.cache, stamp=stamp))
             assert not same(observed(policy, moved, forged).record, plain, rtol=1e-6)
 
 

@@ -147,7 +147,7 @@ def test_batches_share_one_compilation_and_their_size_changes_nothing(monkeypatc
         )
         return found.table, list(sizes)
 
-    monkeypatch.setattr(sys.modules["superarm.tune"], "run_batch", run_batch)
+    monkeypatch.setattr(sys.modules["superarm.simulation.tune"], "run_batch", run_batch)
     before = batches._chunk._cache_size()
     small, sizes_small = run(3)
     assert batches._chunk._cache_size() == before + 1
@@ -173,7 +173,7 @@ def test_batches_are_for_small_states():
         return superarm.neural_ucb(superarm.neural(superarm.perceptron(width=units)), width=width)
 
     world = nonlinear_scores(dim=20, num_arms=5)
-    assert batches.room(neural("diagonal", 20), world, 1000) == batches.MOST == 25
+    assert batches.room(neural("diagonal", 20), world, 1000) == batches.MAX_BATCH == 25
     assert batches.room(neural("full", 10), world, 1000) == 9  # 353 kB of width, 84 kB of history
     assert batches.room(neural("full", 20), world, 1000) == 1
     assert batches.room(neural("dual", 20), world, 1000) == 1

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import threading
-import warnings
 from typing import TYPE_CHECKING, Any
 
+from superarm import checks
 from superarm.agent.learner import LearnerSnapshot
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class BackgroundFit:
         try:
             thread.start()
         except RuntimeError as error:  # no more threads; the next fit that is due may have one
-            warnings.warn(f"agent: no fit was begun: {error}", RuntimeWarning, stacklevel=5)
+            checks.warn(f"agent: no fit was begun: {error}")
         else:
             self._thread = thread  # whose last word waits for the lock that is held here
 
@@ -61,7 +61,7 @@ class BackgroundFit:
                 self._thread = None
                 self._idle.notify_all()
         if failure:
-            warnings.warn(failure, RuntimeWarning, stacklevel=2)
+            checks.warn(failure)
 
     def _hand_over(self, snapshot: LearnerSnapshot, fit: Any, seq: int) -> None:
         session = self.session

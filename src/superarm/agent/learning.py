@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from superarm import checks
 from superarm.agent.arms import require_places
 from superarm.agent.compiled import Observation
 from superarm.agent.feedback import Feedback, read_feedback, require_shares
@@ -95,7 +95,7 @@ def _report(failure: BaseException) -> None:
     """Raise the interrupt of a fit; warn of its error: what was observed is recorded all the same."""
     if not isinstance(failure, Exception):
         raise failure
-    warnings.warn(f"agent: a fit failed: {failure}", RuntimeWarning, stacklevel=5)
+    checks.warn(f"agent: a fit failed: {failure}")
 
 
 def _log_failure(session: Session, now: float, learner: Learner) -> None:

@@ -7,11 +7,11 @@ decides, `learning` takes feedback in, and `background` fits in a thread of its 
 from __future__ import annotations
 
 import threading
-import warnings
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
+from superarm import checks
 from superarm.agent.background import BackgroundFit
 from superarm.agent.state import AgentState
 from superarm.agent.store.recorder import Recorder
@@ -66,7 +66,7 @@ class Session:
         try:
             self.recorder.checkpoint(self.state)
         except StoreError as error:  # the log has all that happened, and the next one may succeed
-            warnings.warn(f"agent: no checkpoint could be written: {error}", RuntimeWarning, stacklevel=4)
+            checks.warn(f"agent: no checkpoint could be written: {error}")
 
     def close(self) -> None:
         """Write a checkpoint, and give the store back; without a store nothing changes."""

@@ -31,10 +31,10 @@ def fetch(name: str) -> bytes:
     Raises:
         DataError: when the file is not to be had, or is damaged.
 
-    >>> fetch("adult/adult")  # doctest: +ELLIPSIS
+    >>> fetch("wine")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
     ...
-    ValueError: fetch: name must be one of 'adult/adult.data', 'adult/adult.test', ..., got 'adult/adult'
+    ValueError: fetch: name must be one of 'adult/adult.data', 'adult/adult.test', ..., got 'wine'
     """
     file = FILES[checks.one_of("fetch", "name", name, tuple(FILES))]
     path = _in_folder(file) or _in_cache(file)

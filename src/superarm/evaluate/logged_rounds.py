@@ -12,7 +12,6 @@ Recommendation Algorithms, WSDM.
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -242,4 +241,4 @@ class Reader:
             self.ended = True
             words = f"replay: the log ended after {self.offered} events, of which {accepted} were accepted"
             advice = "ask for fewer, or allow more passes"
-            warnings.warn(f"{words}; {advice}", RuntimeWarning, stacklevel=2)
+            checks.warn(f"{words}; {advice}")

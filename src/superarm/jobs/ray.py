@@ -9,13 +9,13 @@ from __future__ import annotations
 import math
 import os
 import time
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
 import ray
 
+from superarm import checks
 from superarm.compiler import SECONDS, keep_compiled
 from superarm.errors import EngineError
 from superarm.jobs.processes import SETTINGS, Done, Job, OnRounds
@@ -77,7 +77,7 @@ def run_on_ray(
         watch.end()
     if len(processors) > 1:
         words = ", ".join(sorted(processors))
-        warnings.warn(f"ray: processors differ, and so may last bits: {words}", RuntimeWarning, stacklevel=3)
+        checks.warn(f"ray: processors differ, and so may last bits: {words}")
 
 
 def _ready(refs: list[Any]) -> list[Any]:

@@ -7,7 +7,6 @@ a Python world) are stepped round by round behind the same interface.
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import partial, singledispatch
@@ -17,6 +16,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from superarm import checks
 from superarm.compiler import compiled
 from superarm.contract import Environment
 from superarm.jobs.processes import OnRounds
@@ -110,7 +110,7 @@ def warn_of_refused_fits(runs: Iterable[tuple[str, pd.DataFrame]]) -> None:
         if count:
             words = f"{label}: {count} fits diverged and were refused, the ones before stayed in force; "
             advice = "lower the learning rate, or use reduction='mean'"
-            warnings.warn(words + advice, RuntimeWarning, stacklevel=3)
+            checks.warn(words + advice)
 
 
 @singledispatch

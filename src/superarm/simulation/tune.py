@@ -8,7 +8,6 @@ import json
 import math
 import os
 import tempfile
-import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass, field, replace
@@ -353,8 +352,8 @@ def _say_failures(where: str, means: pd.DataFrame, points: list[Point]) -> None:
         raise SimulationError(f"{where}: every point failed: {reason}")
     if failed:
         told = f"{where}: regret counts as infinite at {'; '.join(failed)}: {reason}"
-        warnings.warn(told, RuntimeWarning, stacklevel=3)
+        checks.warn(told)
     refused = [words(point) for point, count in zip(points, means["refused_fits"], strict=True) if count]
     if refused:
         told = f"{where}: fits diverged and were refused at {'; '.join(refused)}"
-        warnings.warn(told, RuntimeWarning, stacklevel=3)
+        checks.warn(told)

@@ -21,7 +21,6 @@ with Click Models, KDD.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -173,7 +172,7 @@ def estimated(
         )
     cautions = _cautions(shared, known, chosen)
     for sentence in cautions:
-        warnings.warn(f"{where}: {sentence}", RuntimeWarning, stacklevel=3)
+        checks.warn(f"{where}: {sentence}")
     return Estimates(pd.DataFrame(rows), confidence, interval, clip, cautions)
 
 

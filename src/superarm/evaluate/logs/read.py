@@ -107,7 +107,7 @@ def read_log(
     >>> read_log(table, reward="click", propensity="", features=())
     Traceback (most recent call last):
     ...
-    superarm.evaluate.tables.LogError: read_log: log must have columns action, click; missing click
+    superarm.evaluate.logs.tables.LogError: read_log: log must have columns action, click; missing click
     """
     where = "read_log"
     checks.one_of(where, "layout", layout, tuple(LAYOUTS))
