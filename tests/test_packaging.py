@@ -9,7 +9,6 @@ import sys
 import tarfile
 import tomllib
 import zipfile
-from importlib import metadata
 from pathlib import Path
 
 import pytest
@@ -39,7 +38,7 @@ def test_the_library_is_code_alone():
 
 def test_versions_are_one():
     cited = re.search(r"^version: (.*)$", (ROOT / "CITATION.cff").read_text(encoding="utf-8"), re.MULTILINE)
-    assert cited.group(1) == superarm.__version__ == metadata.version("superarm")
+    assert cited.group(1) == superarm.__version__
 
 
 def test_the_python_that_is_asked_for_is_the_first_that_is_named():
