@@ -169,6 +169,7 @@ class Agent:
                 refused_fits=0 if state.learner is None else state.learner.refused_fits,
             )
 
+    @checks.named
     def snapshot(self, dim: int) -> LearnerSnapshot:
         """Return a copy of what decides: the policy in force, its state, and how many decisions it made.
 
@@ -184,6 +185,7 @@ class Agent:
 
     # Choosing
 
+    @checks.named
     def select(
         self, contexts: Contexts | None = None, *, ids: Ids | None = None, mask: Mask | None = None
     ) -> Selection:
@@ -207,6 +209,7 @@ class Agent:
             session.settle()
             return selection
 
+    @checks.named
     def select_many(self, batch: Iterable[Contexts | Mapping[str, Any]]) -> list[Selection]:
         """Choose once for each of several contexts (n, d), or mappings of the arguments of `select`.
 
@@ -221,6 +224,7 @@ class Agent:
             session.settle()
             return made
 
+    @checks.named
     def predict(
         self, contexts: Contexts | None = None, *, ids: Ids | None = None, mask: Mask | None = None
     ) -> tuple[Id, ...]:
@@ -228,6 +232,7 @@ class Agent:
         with self._session.lock:
             return choosing.predict(self._session, contexts, ids, mask)
 
+    @checks.named
     def shortlist(self, contexts: Contexts | jax.Array, size: int) -> np.ndarray[Any, Any]:
         """Return the rows of the `size` best of a large catalogue, the best first, for `select` to decide.
 
@@ -254,6 +259,7 @@ class Agent:
         with self._session.lock:
             return choosing.shortlist(self._session, contexts, size)
 
+    @checks.named
     def explain(self, decision: Selection) -> pd.DataFrame:
         """Return one row per chosen item: the score that it was chosen by, and what is believed of it now.
 
@@ -266,6 +272,7 @@ class Agent:
 
     # Learning
 
+    @checks.named
     def update(self, decision: Selection | int, feedback: Outcome) -> bool:
         """Learn what came of a decision, at any time and in any order.
 
@@ -289,6 +296,7 @@ class Agent:
                 session.require_open()
             return learning.update(session, decision, feedback)
 
+    @checks.named
     def update_many(self, pairs: Iterable[tuple[Selection | int, Outcome]]) -> list[bool]:
         """Learn from several decisions; see `update`. All are checked before any is learned from."""
         session, batch = self._session, list(pairs)
@@ -298,6 +306,7 @@ class Agent:
             session.settle()
             return learned
 
+    @checks.named
     def fit(self, log: Log) -> int:
         """Learn from history: choices that were made elsewhere, and what came of them.
 
@@ -327,6 +336,7 @@ class Agent:
 
     # Keeping
 
+    @checks.named
     def save(self, path: str | Path) -> Path:
         """Write all that the agent knows to one file; `Agent.load` reads it again.
 
@@ -339,6 +349,7 @@ class Agent:
             return Path(path)
 
     @classmethod
+    @checks.named
     def load(
         cls,
         path: str | Path,
@@ -357,6 +368,7 @@ class Agent:
         return cls._of(Session(restored(*read_state(Path(path)), policy=policy), clock))
 
     @classmethod
+    @checks.named
     def open(
         cls,
         store: str | Path | Store,
