@@ -343,7 +343,7 @@ def test_offers_that_are_refused(arguments, error, words):
 @pytest.mark.parametrize(
     ("settings", "error", "words"),
     [
-        ({"speed": 3}, TypeError, "an argument must be known by its name, got 'speed'; did you mean 'seed'"),
+        ({"speed": 3}, ValueError, "a setting must be one of 'seed', 'background'"),
         ({"seed": -1}, ValueError, "seed must be >= 0, got -1"),
         ({"max_pending": 0}, ValueError, "max_pending must be >= 1, got 0"),
         ({"max_age": -1.0}, ValueError, "max_age must be > 0, got -1.0"),
@@ -597,5 +597,5 @@ def test_a_size_class_is_compiled_once(name):
 def programs(agent: Agent) -> list[int]:
     """How many programs there are of each function."""
     compiled = agent._session.state.learner.run.compiled._compiled
-    functions = [compiled.observe, compiled.learn, *compiled._selects.values()]
+    functions = [compiled.observe, compiled.learn, compiled.scores, *compiled._selects.values()]
     return [function._cache_size() for function in functions]
