@@ -1,6 +1,7 @@
 """The stateful shell over a policy: choose now, learn when feedback comes, survive a restart.
 
-Each call of an `Agent` holds its lock and hands on to a function of its session: see `session`.
+Each call of an `Agent` holds its lock and hands on to a function of its session: see `session`. What writes it to
+a file or a store is imported when it is asked for.
 """
 
 from __future__ import annotations
@@ -21,9 +22,6 @@ from superarm.agent.selection import Selection
 from superarm.agent.session import Session
 from superarm.agent.settings import Settings
 from superarm.agent.state import AgentState
-from superarm.agent.store.recorder import Recorder, Store, store_of
-from superarm.agent.store.snapshot import restored, snapshot
-from superarm.agent.store.state_file import read_state, write_state
 from superarm.agent.tables import Contexts, Id, Ids, Mask
 
 if TYPE_CHECKING:
@@ -31,6 +29,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from superarm.agent.feedback import Outcome
+    from superarm.agent.store.recorder import Recorder, Store
     from superarm.evaluate.logs.log import Log
     from superarm.policies.anytime import Anytime
     from superarm.policy import Policy
@@ -126,8 +125,7 @@ class Agent:
             "ranking": ranking,
         }
         state = AgentState(where, policy, arms, settings if draws is None else {**settings, "draws": draws})
-        recorder = None if store is None else Recorder.begin(store_of(store), state)
-        self._session = Session(state, clock, recorder)
+        self._session = Session(state, clock, None if store is None else _begun(store, state))
 
     @classmethod
     def _of(cls, session: Session) -> Agent:
@@ -342,6 +340,9 @@ class Agent:
 
         The file is replaced as a whole: if that fails, the one before is still there.
         """
+        from superarm.agent.store.snapshot import snapshot
+        from superarm.agent.store.state_file import write_state
+
         with self._session.lock:
             self._session.require_open()
             self._session.background.wait()
@@ -365,6 +366,9 @@ class Agent:
                 otherwise the file says it.
             clock: seconds since 1970.
         """
+        from superarm.agent.store.snapshot import restored
+        from superarm.agent.store.state_file import read_state
+
         return cls._of(Session(restored(*read_state(Path(path)), policy=policy), clock))
 
     @classmethod
@@ -377,6 +381,8 @@ class Agent:
         clock: Callable[[], float] = time.time,
     ) -> Agent:
         """Return the agent of a store: its last checkpoint, and what the log says happened since."""
+        from superarm.agent.store.recorder import Recorder, store_of
+
         recorder, state = Recorder.reopen(store_of(store), policy=policy)
         return cls._of(Session(state, clock, recorder))
 
@@ -403,3 +409,9 @@ class Agent:
     ) -> None:
         """Close."""
         self.close()
+
+
+def _begun(store: str | Path | Store, state: AgentState) -> Recorder:
+    from superarm.agent.store.recorder import Recorder, store_of
+
+    return Recorder.begin(store_of(store), state)
