@@ -1,7 +1,7 @@
 """The stateful shell over a policy: choose now, learn when feedback comes, survive a restart.
 
-Each call of an `Agent` holds its lock and hands on to a function of its session: see `session`. What writes it to
-a file or a store is imported when it is asked for.
+Each call of an `Agent` holds its lock and hands on to a function of its session: see `session`. What writes
+it to a file or a store is imported when it is asked for.
 """
 
 from __future__ import annotations
