@@ -5,7 +5,13 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 READY_DOCS := $(VENV)/.ready-docs
 
-.PHONY: demo test test-full lint bench docs clean
+# The tests of FILES: src/superarm/ROOM/... and src/superarm/ROOM.py have theirs in tests/ROOM and tests/test_ROOM.py.
+CODE = $(filter-out %.md %.toml %.txt %.json,$(FILES))
+ROOMS = $(sort $(foreach file,$(filter src/superarm/%,$(FILES)),$(word 3,$(subst /, ,$(basename $(file))))))
+OF_ROOMS = $(wildcard $(foreach room,$(ROOMS),tests/$(room) tests/test_$(room).py))
+OF_FILES = $(foreach file,$(filter tests/%,$(CODE)),$(if $(filter-out test_%,$(filter %.py,$(notdir $(file)))),,$(file)))
+
+.PHONY: demo test test-full check lint bench docs clean
 
 demo: $(READY)
 	$(BIN)/superarm demo --out demo-output
@@ -15,6 +21,13 @@ test: $(READY) lint
 
 test-full: $(READY) lint docs
 	$(BIN)/python -m pytest -n auto --dist worksteal
+
+check: $(READY)
+	$(if $(FILES),,$(error make check FILES="src/superarm/widths/full.py tests/cli/test_cli.py ..."))
+	$(BIN)/ruff check $(CODE)
+	$(BIN)/ruff format --check $(CODE)
+	$(BIN)/mypy
+	$(BIN)/python -m pytest -m "not full" tests/test_house.py $(OF_ROOMS) $(OF_FILES)
 
 lint: $(READY)
 	$(BIN)/ruff check src tests benchmarks docs

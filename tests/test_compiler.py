@@ -59,6 +59,9 @@ def test_the_folder_is_the_user_s_or_one_per_version_and_processor(monkeypatch, 
     assert metadata.version("jaxlib") in folder.name
     monkeypatch.setattr(compile_cache, "_processor", lambda: "another")
     assert compile_cache.cache_folder() != folder
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert compile_cache.cache_folder().parent == tmp_path / ".cache" / "superarm" / "compiled"
     monkeypatch.setenv("JAX_COMPILATION_CACHE_DIR", str(tmp_path / "mine"))
     assert compile_cache.cache_folder() == tmp_path / "mine"
     assert compile_cache.cache_settings()["JAX_COMPILATION_CACHE_DIR"] == str(tmp_path / "mine")

@@ -6,10 +6,13 @@ import ast
 import dataclasses
 import pkgutil
 import re
+import subprocess
 from collections import Counter
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
+
+import pytest
 
 import superarm
 from superarm import contract
@@ -167,3 +170,27 @@ def test_no_public_name_is_that_of_a_submodule():
         for public in getattr(package, "__all__", ()):
             value = getattr(package, public)
             assert public not in inside or value.__name__ == f"{name}.{public}", (name, public)
+
+
+@pytest.mark.parametrize(
+    ("files", "tests"),
+    [
+        ("src/superarm/widths/full.py", "tests/widths"),
+        ("src/superarm/compiler.py docs/data.md", "tests/test_compiler.py"),
+        (
+            "src/superarm/reproduce/papers/oh2026/plans.py tests/test_config.py",
+            "tests/reproduce tests/test_config.py",
+        ),
+        ("tests/cli tests/support/oracle_rows.py src/superarm/errors.py", "tests/cli"),
+    ],
+)
+def test_a_check_of_files_runs_the_tests_of_their_rooms(files, tests):
+    command = ["make", "-n", "check", "READY=", f"FILES={files}"]
+    done = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True)  # noqa: S603
+    assert done.stdout.splitlines()[-1].partition("tests/test_house.py")[2].split() == tests.split()
+
+
+def test_hooks_need_no_network():
+    text = (ROOT / ".pre-commit-config.yaml").read_text(encoding="utf-8")
+    assert set(re.findall(r"repo: (.*)", text)) == {"local"}
+    assert set(re.findall(r"language: (.*)", text)) == {"system"}

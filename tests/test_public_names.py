@@ -139,6 +139,25 @@ def test_a_name_like_no_other_has_no_suggestion():
         _ = superarm.xyzzy
 
 
+PUBLIC_MODULES = [getattr(superarm, name) for name in superarm._MODULES] + [
+    importlib.import_module(f"superarm.{room}") for room in ("models", "widths", "explorers", "choosers")
+]
+
+
+@pytest.mark.parametrize("module", PUBLIC_MODULES, ids=lambda module: module.__name__)
+def test_a_public_module_shows_its_names_alone_and_knows_them_misspelled(module):
+    """A new public module ends in `checks.public(__name__)`."""
+    shown = dir(module)
+    assert shown == sorted(getattr(module, "__all__", shown))
+    for name in shown:
+        assert name[0] != "_"
+        assert not inspect.ismodule(getattr(module, name))
+        misspelled = f"{name}q"
+        with pytest.raises(AttributeError, match=f"no attribute '{misspelled}'; did you mean '"):
+            getattr(module, misspelled)
+    assert not hasattr(module, "__wrapped__")  # what others look for is not there, without a word
+
+
 ROOMS = (superarm, policies, oracles, environments, evaluate)
 FUNCTIONS = {
     value.__name__: value
@@ -201,12 +220,33 @@ def test_an_argument_like_no_other_is_answered_by_all():
         (lambda: superarm.simulate(superarm.lin_ucb(), None, rounds=1, sedes=2), "simulate: .*'seeds'"),
         (lambda: superarm.simulate(superarm.lin_ucb(), None, rounds=1, worker=2), "simulate: .*'workers'"),
         (lambda: superarm.Agent(superarm.lin_ucb(), sed=2), "agent: .*; did you mean 'seed'"),
+        (lambda: superarm.Store("shop", kep=3), "store: .*; did you mean 'keep'"),
+        (lambda: superarm.Spec(dim=3, num_arm=2), "spec: .*; did you mean 'num_arms'"),
+        (lambda: superarm.config.load_policy(pth="x"), "load_policy: .*; did you mean 'path'"),
+        (lambda: superarm.config.from_config({"prest": "lin_ucb"}), "got none; did you mean 'preset'"),
+        (lambda: superarm.config.from_config({"preset": "lin_ubc"}), "did you mean 'lin_ucb'"),
+        (lambda: superarm.config.from_config({"preset": "lin_ucb", "nois": 1.0}), "did you mean 'noise'"),
         (lambda: superarm.lin_ucb(width="ful"), "width must be one of .*, got 'ful'; did you mean 'full'"),
     ],
 )
 def test_settings_that_are_passed_on_are_known_too(call, message):
     with pytest.raises((TypeError, ValueError), match=message):
         call()
+
+
+METHODS = ("select", "select_many", "predict", "shortlist", "explain", "update", "update_many", "fit", "save")
+
+
+@pytest.mark.parametrize("name", [*METHODS, "load", "open", "snapshot"])
+def test_an_agent_knows_the_arguments_of_its_methods(name):
+    method = getattr(superarm.Agent(superarm.lin_ucb()), name)
+    for argument in inspect.signature(method).parameters:
+        with pytest.raises(TypeError, match=f"^{name}: .* got '{argument}q'; did you mean '{argument}'"):
+            method(**{f"{argument}q": None})
+    with pytest.raises(
+        TypeError, match=rf"^{name}: an argument must be one of (?!'self'|'cls').*, got 'xyzzy'$"
+    ):
+        method(xyzzy=None)
 
 
 def test_an_error_from_inside_is_not_masked():

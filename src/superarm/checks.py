@@ -22,6 +22,7 @@ Number = float | int | np.number[Any] | np.ndarray[Any, Any]
 Names = Callable[..., Any] | Sequence[str]
 P = ParamSpec("P")
 R = TypeVar("R")
+Cls = TypeVar("Cls", bound=type)
 
 
 def positive(where: str, name: str, value: Number) -> Any:
@@ -141,6 +142,36 @@ def warn(message: str, kind: type[Warning] = RuntimeWarning) -> None:
     warnings.warn(message, kind, stacklevel=level - 1)
 
 
+def named_fields(cls: Cls) -> Cls:
+    """As `named`, for a dataclass that users make."""
+    type.__setattr__(cls, "__init__", named(vars(cls)["__init__"]))
+    return cls
+
+
+def public(module: str) -> None:
+    """Let a module show its public names alone, and answer a misspelled one by the closest. Its last line.
+
+    Public is what its `__all__` says, or what is made in it. Type checkers do not see this: to them, a module
+    that answers has every name.
+    """
+    inside = vars(sys.modules[module])
+
+    def names() -> list[str]:
+        made = (name for name, value in inside.items() if _made_in(module, name, value))
+        return sorted(inside.get("__all__") or made)
+
+    def answer(name: str) -> Any:
+        close = "" if name.startswith("_") else hint(name, names())
+        raise AttributeError(f"module {module!r} has no attribute {name!r}{close}")
+
+    inside.update(__dir__=names, __getattr__=answer)
+
+
+def _made_in(module: str, name: str, value: Any) -> bool:
+    """Whether a module has made a public name, and not imported it."""
+    return name[0] != "_" and not inspect.ismodule(value) and getattr(value, "__module__", module) == module
+
+
 def keywords(where: str, given: Iterable[str], *others: Names) -> None:
     """Refuse a name that is an argument of none of `others`, to which the arguments are passed on."""
     if message := _misnamed(where, given, others):
@@ -172,7 +203,8 @@ def _arguments(names: Names) -> list[str]:
     if not callable(names):
         return list(names)
     parameters = inspect.signature(names).parameters.values()
-    return [one.name for one in parameters if one.kind in (one.POSITIONAL_OR_KEYWORD, one.KEYWORD_ONLY)]
+    named = [one.name for one in parameters if one.kind in (one.POSITIONAL_OR_KEYWORD, one.KEYWORD_ONLY)]
+    return named[1:] if named[:1] in (["self"], ["cls"]) else named
 
 
 def _listed(options: Iterable[str]) -> str:

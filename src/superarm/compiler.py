@@ -81,10 +81,12 @@ def forget_if_full() -> None:
 
 def cache_folder() -> Path:
     """Where compiled code is kept: `JAX_COMPILATION_CACHE_DIR`, or a folder in the user's cache."""
+    import platformdirs
+
     if given := os.environ.get("JAX_COMPILATION_CACHE_DIR"):
         return Path(given)
-    home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return home / "superarm" / "compiled" / f"jaxlib-{metadata.version('jaxlib')}-{_processor()}"
+    home = platformdirs.user_cache_path("superarm", appauthor=False)
+    return home / "compiled" / f"jaxlib-{metadata.version('jaxlib')}-{_processor()}"
 
 
 def cache_settings() -> dict[str, str]:
@@ -102,8 +104,12 @@ def keep_compiled(folder: str | Path | None = None, *, seconds: float = 0.0) -> 
     The command line does so by itself. It is a setting of JAX for the whole process, so importing superarm
     does not make it. A folder that JAX has begun to use stays.
 
+    Compiled code is run as it is found: whoever can write to the folder can run code in this process. It must
+    be the user's own, never one that others can write.
+
     Args:
-        folder: where; None for the one of the command line.
+        folder: where; None for the one of the command line, which is `JAX_COMPILATION_CACHE_DIR` or in the
+            user's cache.
         seconds: of compiling, from which a program is kept.
 
     Returns:

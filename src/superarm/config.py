@@ -36,9 +36,11 @@ from superarm.pytree import CLASSES
 LARGEST = 64 * 2**20  # bytes of a file: a path oracle over 10^6 edges has some 20 MB
 MOST = 2**40  # a whole number: a horizon, say
 DEEPEST = 32  # tables in tables; a policy's parts go about 8 deep
+_KINDS = ("preset", "type", "function", "dtype")  # the word that says what a table is
 _FUNCTIONS: dict[str, Callable[..., Any]] = {}
 
 
+@checks.named
 def register(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     """Give a function of yours a name, so that policies which use it can be written down and read again.
 
@@ -55,6 +57,7 @@ def register(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     return function
 
 
+@checks.named
 def to_config(policy: Any) -> dict[str, Any]:
     """Return a policy as plain data: numbers, words, lists and tables.
 
@@ -69,6 +72,7 @@ def to_config(policy: Any) -> dict[str, Any]:
     return plain
 
 
+@checks.named
 def from_config(config: Mapping[str, Any]) -> Any:
     """Return the policy that a configuration says; see `superarm.config` for its two forms.
 
@@ -91,6 +95,7 @@ def from_config(config: Mapping[str, Any]) -> Any:
     return policy
 
 
+@checks.named
 def save_policy(policy: Any, path: str | Path) -> Path:
     """Write a policy to a .toml or .json file."""
     target = Path(path)
@@ -100,11 +105,13 @@ def save_policy(policy: Any, path: str | Path) -> Path:
     return target
 
 
+@checks.named
 def load_policy(path: str | Path) -> Any:
     """Read a policy from a .toml or .json file."""
     return from_config(read_config(path))
 
 
+@checks.named
 def read_config(path: str | Path) -> dict[str, Any]:
     """Return the plain data of a .toml or .json file."""
     source = Path(path)
@@ -189,10 +196,11 @@ def _made(value: Any, where: str, is_leaf: bool, depth: int) -> Any:
 
 
 def _made_table(value: Mapping[str, Any], where: str, depth: int) -> Any:
-    kinds = [kind for kind in ("preset", "type", "function", "dtype") if kind in value]
+    kinds = [kind for kind in _KINDS if kind in value]
     if len(kinds) != 1:
-        must = "must have one of the words preset, type, function, dtype"
-        raise ConfigError(f"{where}: {must}, got {', '.join(kinds) or 'none'}")
+        must = f"must have one of the words {', '.join(_KINDS)}"
+        close = next(filter(None, (checks.hint(key, _KINDS) for key in value if key not in _KINDS)), "")
+        raise ConfigError(f"{where}: {must}, got {', '.join(kinds) or 'none'}{close}")
     kind, name = kinds[0], value[kinds[0]]
     if not isinstance(name, str):
         raise ConfigError(f"{where}: {kind} must be a word, got {type(name).__name__}")
@@ -268,3 +276,6 @@ def _refuse_unknown(where: str, given: Mapping[str, Any], known: Mapping[str, An
     if unknown := [key for key in given if key not in known]:
         close = checks.hint(unknown[0], known)
         raise ConfigError(f"{where}: must have only {', '.join(known)}, got {', '.join(unknown)}{close}")
+
+
+checks.public(__name__)

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import jax.numpy as jnp
 
+from superarm import checks
 from superarm.types import Array, Choice, Decision, Event, Offer, Outcome, Spec, State
 
 Scale = Literal["latent", "reward", "any"]
@@ -440,3 +441,6 @@ class Environment(ABC):
     @abstractmethod
     def respond(self, world: Any, key: Array, offer: Offer, decision: Decision) -> Outcome:
         """Return what the decision earns in a round."""
+
+
+checks.public(__name__)

@@ -13,6 +13,8 @@ SimulationError                  a run that could not go on (`superarm.simulate`
 
 from __future__ import annotations
 
+from superarm import checks
+
 
 class ConfigError(ValueError):
     """A policy cannot be written to a configuration, or read from one."""
@@ -32,3 +34,6 @@ class UnknownDecisionError(LookupError):
 
 class EngineError(RuntimeError):
     """The ray engine is not installed, its cluster does not answer or has other versions, or lost a job."""
+
+
+checks.public(__name__)

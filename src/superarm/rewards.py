@@ -127,6 +127,7 @@ class Function(Reward):
         return jnp.asarray(self.fn(items, mask, scores), scores.dtype)
 
 
+@checks.named
 def position_weighted(weights: Any) -> PositionWeighted:
     """Weigh the score in slot s by weights[s].
 
@@ -143,6 +144,7 @@ def position_weighted(weights: Any) -> PositionWeighted:
     return PositionWeighted(weights=falling("position_weighted", "weights", weights))
 
 
+@checks.named
 def mnl_revenue(revenues: Any) -> MnlRevenue:
     """Expect revenue from one customer who buys at most one item.
 
@@ -160,6 +162,7 @@ def mnl_revenue(revenues: Any) -> MnlRevenue:
     return MnlRevenue(revenues=revenue_per_item(where, revenues))
 
 
+@checks.named
 def function(fn: Callable[[Array, Array, Array], Any]) -> Function:
     """Let a function of your own be the reward.
 
@@ -216,3 +219,6 @@ def falling(where: str, name: str, weights: Any) -> Any:
 def revenue_per_item(where: str, revenues: Any) -> Any:
     """Return revenues (n,) as a float64 leaf: finite and >= 0."""
     return checks.nonnegative(where, "revenues", checks.matrix(where, "revenues", revenues, (None,)))
+
+
+checks.public(__name__)

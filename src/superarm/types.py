@@ -12,12 +12,14 @@ from typing import TYPE_CHECKING, Any
 import jax
 import jax.numpy as jnp
 
+from superarm import checks
 from superarm.precision import FLOAT
 from superarm.pytree import pytree
 
 Array = jax.Array
 
 
+@checks.named_fields
 @dataclass(frozen=True)
 class Spec:
     """The size of a problem, fixed for the life of a state.
@@ -197,3 +199,6 @@ class PairScores(DuelScores):
         """() whether means and reach, which all else is made of, are finite where mask (n,) is True."""
         pairs = mask[:, None] & mask[None]
         return jnp.all(jnp.isfinite(self.mean) | ~mask) & jnp.all(jnp.isfinite(self.reach) | ~pairs)
+
+
+checks.public(__name__)

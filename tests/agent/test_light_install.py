@@ -82,7 +82,10 @@ LOADED = "\nprint(*sorted({name.split('.')[0] for name in sys.modules}))"
         ("import superarm", {"jax", "numpy", "scipy", "optax"}),
         ("from superarm import checks, errors", {"jax", "scipy", "optax"}),
         ("import superarm; superarm.lin_ucb()", {"scipy", "optax", "equinox", "sqlite3"}),
-        ("import superarm; superarm.Agent(superarm.lin_ucb())", {"scipy", "optax", "equinox"}),
+        (
+            "import superarm; superarm.Agent(superarm.lin_ucb())",
+            {"scipy", "optax", "equinox", "sqlite3", "safetensors", "tomllib", "tomli_w", "platformdirs"},
+        ),
     ],
 )
 def test_nothing_is_imported_before_it_is_used(code, never):

@@ -1,6 +1,7 @@
 """The stateful shell over a policy: choose now, learn when feedback comes, survive a restart.
 
-Each call of an `Agent` holds its lock and hands on to a function of its session: see `session`.
+Each call of an `Agent` holds its lock and hands on to a function of its session: see `session`. What writes
+it to a file or a store is imported when it is asked for.
 """
 
 from __future__ import annotations
@@ -21,9 +22,6 @@ from superarm.agent.selection import Selection
 from superarm.agent.session import Session
 from superarm.agent.settings import Settings
 from superarm.agent.state import AgentState
-from superarm.agent.store.recorder import Recorder, Store, store_of
-from superarm.agent.store.snapshot import restored, snapshot
-from superarm.agent.store.state_file import read_state, write_state
 from superarm.agent.tables import Contexts, Id, Ids, Mask
 
 if TYPE_CHECKING:
@@ -31,6 +29,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from superarm.agent.feedback import Outcome
+    from superarm.agent.store.recorder import Recorder, Store
     from superarm.evaluate.logs.log import Log
     from superarm.policies.anytime import Anytime
     from superarm.policy import Policy
@@ -126,8 +125,7 @@ class Agent:
             "ranking": ranking,
         }
         state = AgentState(where, policy, arms, settings if draws is None else {**settings, "draws": draws})
-        recorder = None if store is None else Recorder.begin(store_of(store), state)
-        self._session = Session(state, clock, recorder)
+        self._session = Session(state, clock, None if store is None else _begun(store, state))
 
     @classmethod
     def _of(cls, session: Session) -> Agent:
@@ -169,6 +167,7 @@ class Agent:
                 refused_fits=0 if state.learner is None else state.learner.refused_fits,
             )
 
+    @checks.named
     def snapshot(self, dim: int) -> LearnerSnapshot:
         """Return a copy of what decides: the policy in force, its state, and how many decisions it made.
 
@@ -184,6 +183,7 @@ class Agent:
 
     # Choosing
 
+    @checks.named
     def select(
         self, contexts: Contexts | None = None, *, ids: Ids | None = None, mask: Mask | None = None
     ) -> Selection:
@@ -207,6 +207,7 @@ class Agent:
             session.settle()
             return selection
 
+    @checks.named
     def select_many(self, batch: Iterable[Contexts | Mapping[str, Any]]) -> list[Selection]:
         """Choose once for each of several contexts (n, d), or mappings of the arguments of `select`.
 
@@ -221,6 +222,7 @@ class Agent:
             session.settle()
             return made
 
+    @checks.named
     def predict(
         self, contexts: Contexts | None = None, *, ids: Ids | None = None, mask: Mask | None = None
     ) -> tuple[Id, ...]:
@@ -228,6 +230,7 @@ class Agent:
         with self._session.lock:
             return choosing.predict(self._session, contexts, ids, mask)
 
+    @checks.named
     def shortlist(self, contexts: Contexts | jax.Array, size: int) -> np.ndarray[Any, Any]:
         """Return the rows of the `size` best of a large catalogue, the best first, for `select` to decide.
 
@@ -254,6 +257,7 @@ class Agent:
         with self._session.lock:
             return choosing.shortlist(self._session, contexts, size)
 
+    @checks.named
     def explain(self, decision: Selection) -> pd.DataFrame:
         """Return one row per chosen item: the score that it was chosen by, and what is believed of it now.
 
@@ -266,6 +270,7 @@ class Agent:
 
     # Learning
 
+    @checks.named
     def update(self, decision: Selection | int, feedback: Outcome) -> bool:
         """Learn what came of a decision, at any time and in any order.
 
@@ -289,6 +294,7 @@ class Agent:
                 session.require_open()
             return learning.update(session, decision, feedback)
 
+    @checks.named
     def update_many(self, pairs: Iterable[tuple[Selection | int, Outcome]]) -> list[bool]:
         """Learn from several decisions; see `update`. All are checked before any is learned from."""
         session, batch = self._session, list(pairs)
@@ -298,6 +304,7 @@ class Agent:
             session.settle()
             return learned
 
+    @checks.named
     def fit(self, log: Log) -> int:
         """Learn from history: choices that were made elsewhere, and what came of them.
 
@@ -327,11 +334,15 @@ class Agent:
 
     # Keeping
 
+    @checks.named
     def save(self, path: str | Path) -> Path:
         """Write all that the agent knows to one file; `Agent.load` reads it again.
 
         The file is replaced as a whole: if that fails, the one before is still there.
         """
+        from superarm.agent.store.snapshot import snapshot
+        from superarm.agent.store.state_file import write_state
+
         with self._session.lock:
             self._session.require_open()
             self._session.background.wait()
@@ -339,6 +350,7 @@ class Agent:
             return Path(path)
 
     @classmethod
+    @checks.named
     def load(
         cls,
         path: str | Path,
@@ -354,9 +366,13 @@ class Agent:
                 otherwise the file says it.
             clock: seconds since 1970.
         """
+        from superarm.agent.store.snapshot import restored
+        from superarm.agent.store.state_file import read_state
+
         return cls._of(Session(restored(*read_state(Path(path)), policy=policy), clock))
 
     @classmethod
+    @checks.named
     def open(
         cls,
         store: str | Path | Store,
@@ -365,6 +381,8 @@ class Agent:
         clock: Callable[[], float] = time.time,
     ) -> Agent:
         """Return the agent of a store: its last checkpoint, and what the log says happened since."""
+        from superarm.agent.store.recorder import Recorder, store_of
+
         recorder, state = Recorder.reopen(store_of(store), policy=policy)
         return cls._of(Session(state, clock, recorder))
 
@@ -391,3 +409,9 @@ class Agent:
     ) -> None:
         """Close."""
         self.close()
+
+
+def _begun(store: str | Path | Store, state: AgentState) -> Recorder:
+    from superarm.agent.store.recorder import Recorder, store_of
+
+    return Recorder.begin(store_of(store), state)

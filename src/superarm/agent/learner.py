@@ -23,7 +23,6 @@ from superarm.agent.compiled import (
     PropensityRule,
     RawDecision,
 )
-from superarm.agent.shortlist import best_of
 from superarm.agent.tables import bounded
 from superarm.errors import NoChoiceError, StoreError
 from superarm.policy import Epoch, Policy
@@ -198,6 +197,8 @@ class Learner:
 
     def shortlist(self, features: Any, size: int) -> NDArray:
         """(size,) rows of the best by the scores of the next decision."""
+        from superarm.agent.shortlist import best_of
+
         run = self.upcoming()
         count = self.decisions - run.epoch.origin
         return best_of(run.policy, run.state, self.keys, self.decisions, count, features, size)

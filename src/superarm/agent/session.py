@@ -9,13 +9,15 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from superarm import checks
 from superarm.agent.background import BackgroundFit
 from superarm.agent.state import AgentState
-from superarm.agent.store.recorder import Recorder
 from superarm.errors import StoreError
+
+if TYPE_CHECKING:
+    from superarm.agent.store.recorder import Recorder
 
 INTERRUPTED = "a call was interrupted; open or load the agent again"
 

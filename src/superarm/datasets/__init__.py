@@ -1,5 +1,6 @@
 """Loaders for the papers' real data. See docs/data.md for where files are looked for, and their licences."""
 
+from superarm import checks
 from superarm.datasets.adult import AdultAds, load_adult
 from superarm.datasets.adult_classes import load_adult_classes
 from superarm.datasets.classes import ClassData
@@ -33,3 +34,5 @@ __all__ = [
     "load_phoneme",
     "load_shuttle",
 ]
+
+checks.public(__name__)

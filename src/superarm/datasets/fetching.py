@@ -7,6 +7,8 @@ import os
 import tempfile
 from pathlib import Path, PurePosixPath
 
+import platformdirs
+
 from superarm import checks
 from superarm.datasets.content import read_content
 from superarm.datasets.download import DownloadError, download
@@ -20,7 +22,7 @@ def fetch(name: str) -> bytes:
 
     1. The folder named by the environment variable SUPERARM_DATA: `<folder>/<name>` or `<folder>/<name>.gz`.
        It is only ever read.
-    2. The cache: `$XDG_CACHE_HOME/superarm/data`, or `~/.cache/superarm/data`.
+    2. The user's cache: on Linux `$XDG_CACHE_HOME/superarm/data`, or `~/.cache/superarm/data`.
     3. The publisher, over https; the verified content is then kept in the cache.
 
     A file whose checksum is wrong is refused wherever it lies; it is neither used nor passed over.
@@ -43,10 +45,7 @@ def fetch(name: str) -> bytes:
 
 def cache_folder() -> Path:
     """Return the folder where downloads are kept; it need not exist yet."""
-    named = os.environ.get("XDG_CACHE_HOME", "")
-    # The XDG specification: a relative path is invalid and to be ignored.
-    base = Path(named) if Path(named).is_absolute() else Path.home() / ".cache"
-    return base / "superarm" / "data"
+    return platformdirs.user_cache_path("superarm", appauthor=False) / "data"
 
 
 def _in_folder(file: DataFile) -> Path | None:

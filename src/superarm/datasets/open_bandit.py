@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from superarm import checks
 from superarm.datasets.fetching import fetch
 from superarm.datasets.files import DataError
 from superarm.datasets.rows import Row, number, option, read_named, whole
@@ -54,6 +55,7 @@ class OpenBandit:
     item_codes: Integers
 
 
+@checks.named
 def load_open_bandit(folder: str | Path | None = None) -> OpenBandit:
     """Load the events of campaign "all" that were shown at random.
 

@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from superarm import checks
 from superarm.environments.answers import *
 from superarm.environments.approximate import *
 from superarm.environments.arm_sets import *
@@ -22,3 +23,5 @@ from superarm.pytree import exported
 
 if not TYPE_CHECKING:  # a list that a type checker cannot read would hide all names from it
     __all__ = [*exported(__name__, globals())]
+
+checks.public(__name__)

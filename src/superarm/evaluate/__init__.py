@@ -1,5 +1,6 @@
 """Offline evaluation: what a log of other choices tells about a policy."""
 
+from superarm import checks
 from superarm.evaluate.estimators.estimates import Estimates
 from superarm.evaluate.estimators.estimators import estimate
 from superarm.evaluate.estimators.off_policy import off_policy
@@ -30,3 +31,5 @@ __all__ = [
     "read_log",
     "replay",
 ]
+
+checks.public(__name__)

@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from superarm import checks
 from superarm.explorers.ensemble import *
 from superarm.explorers.greedy import *
 from superarm.explorers.pairs import *
@@ -13,3 +14,5 @@ from superarm.pytree import exported
 
 if not TYPE_CHECKING:  # a list that a type checker cannot read would hide all names from it
     __all__ = [*exported(__name__, globals())]
+
+checks.public(__name__)

@@ -1,5 +1,6 @@
 """Models: what score does a feature vector have?"""
 
+from superarm import checks
 from superarm.models.coefficients import Coefficients
 from superarm.models.custom import network
 from superarm.models.ensemble import Ensemble
@@ -43,3 +44,5 @@ __all__ = [
     "perceptron",
     "shallow_model",
 ]
+
+checks.public(__name__)

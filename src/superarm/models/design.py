@@ -47,6 +47,7 @@ class Design:
         return self.worst / self.rank - 1.0
 
 
+@checks.named
 @double
 def g_optimal(arms: Any, *, tolerance: float = TOLERANCE) -> Design:
     """Return a design whose worst case is within `tolerance` of the least possible one.
@@ -72,6 +73,7 @@ def g_optimal(arms: Any, *, tolerance: float = TOLERANCE) -> Design:
     return design
 
 
+@checks.named
 @double
 def design_counts(rounds: int, weights: Any, *, least: float | None = None) -> Any:
     """Return (n,) whole numbers close to rounds * weights: Algorithm 3 of sun2026, on the design's support.
@@ -164,3 +166,6 @@ def rounded_counts(rounds: int, weights: Array) -> Array:
         return jnp.where(jnp.sum(counts) < rounds, counts.at[least].add(1), counts.at[most].add(-1))
 
     return jax.lax.while_loop(lambda counts: jnp.sum(counts) != rounds, change, begin)
+
+
+checks.public(__name__)

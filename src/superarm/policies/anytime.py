@@ -148,3 +148,6 @@ def _anytime(
         raise TypeError(f"{where}: build must be a function of one number, got {type(given).__name__}")
     policy = checks.has(where, "what build returns", build(0, first), ("init", "select", "observe", "learn"))
     return Anytime(build=build, first=first, growth=growth, replay=replay, name=f"{policy.name}_{suffix}")
+
+
+checks.public(__name__)

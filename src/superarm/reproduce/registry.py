@@ -83,7 +83,10 @@ def matching(patterns: Iterable[str], *, where: str = "lookup") -> list[Experime
 def plan_of(name: str, scale: str, *, where: str = "lookup") -> Plan:
     """Return what an experiment runs at a scale."""
     if scale not in SCALES:
-        raise ExperimentError(f"{where}: scale must be one of {', '.join(SCALES)}, got {scale!r}")
+        from superarm import checks  # which takes NumPy's import: the list does without
+
+        close = checks.hint(scale, SCALES)
+        raise ExperimentError(f"{where}: scale must be one of {', '.join(SCALES)}, got {scale!r}{close}")
     return lookup(name, where=where).plan(scale)
 
 

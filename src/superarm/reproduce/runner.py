@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from superarm import checks
 from superarm.errors import EngineError
 from superarm.experiments.claims import MissingRuns, judge
 from superarm.experiments.experiment import Experiment, ExperimentError, Plan
@@ -139,7 +140,8 @@ def _work(name: str, scale: str, seeds: int | None, out: Path, settings: Sequenc
     names = [setting.name for setting in plan.settings]
     for one in settings or ():
         if one not in names:
-            raise ExperimentError(f"run: a setting of {name} must be one of {', '.join(names)}, got {one!r}")
+            must = f"a setting of {name} must be one of {', '.join(names)}"
+            raise ExperimentError(f"run: {must}, got {one!r}{checks.hint(one, names)}")
     chosen = frozenset(settings) if settings else None
     return Work(lookup(name), scale, plan, seeds, ResultFolder(out / name / scale), out, chosen)
 

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from superarm import checks
 from superarm.errors import EngineError
 from superarm.experiments.experiment import ExperimentError, Tunable
 from superarm.reproduce.registry import EXPERIMENTS, lookup, plan_of
@@ -118,8 +119,8 @@ def _tunable(name: str, label: str) -> Tunable:
         known = ", ".join(one.id for one in EXPERIMENTS.values() if one.tunables)
         raise ExperimentError(f"{WHERE}: {name} has no policy that can be tuned; these have: {known}")
     if label not in tunables:
-        known = ", ".join(tunables)
-        raise ExperimentError(f"{WHERE}: {name} cannot tune a policy {label!r}; it can tune {known}")
+        known, close = ", ".join(tunables), checks.hint(label, tunables)
+        raise ExperimentError(f"{WHERE}: {name} cannot tune a policy {label!r}; it can tune {known}{close}")
     return tunables[label]
 
 
@@ -131,8 +132,9 @@ def _known(
     named = [one.name for one in arguments if one.kind is not inspect.Parameter.VAR_KEYWORD]
     parameters = dict.fromkeys([*named, *tunable.grid])
     for unknown in (one for one in grid if one not in parameters):
-        known = ", ".join(parameters)
-        raise ExperimentError(f"{WHERE}: {label} of {name} has no parameter {unknown!r}; it has {known}")
+        known, close = ", ".join(parameters), checks.hint(unknown, parameters)
+        has = f"{label} of {name} has no parameter {unknown!r}; it has {known}"
+        raise ExperimentError(f"{WHERE}: {has}{close}")
     return dict(grid)
 
 

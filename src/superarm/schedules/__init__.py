@@ -1,5 +1,6 @@
 """Schedules: how many widths a confidence bound lies above the mean, as the theorems say."""
 
+from superarm import checks
 from superarm.schedules.bernstein_tails import (
     Bernstein,
     BernsteinRadius,
@@ -34,3 +35,5 @@ __all__ = [
     "shallow_radius",
     "tail_bound",
 ]
+
+checks.public(__name__)

@@ -6,9 +6,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from superarm import checks
+
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
+
+QUANTITIES = ("regret", "realized_regret", "reward", "value", "best", "seconds")  # the columns to sum up
 
 
 @dataclass(frozen=True)
@@ -38,8 +42,10 @@ class Result:
         """Rounds per run."""
         return int(self.table["round"].max())
 
+    @checks.named
     def cumulative(self, column: str = "regret") -> pd.DataFrame:
         """Return `column` summed up to each recorded round: rows are rounds, columns (policy, seed)."""
+        checks.one_of("cumulative", "column", column, QUANTITIES)
         wide = self.table.pivot_table(index="round", columns=["policy", "seed"], values=column, sort=False)
         return wide.cumsum()
 
@@ -52,6 +58,7 @@ class Result:
         finals.insert(1, "regret_sem", by_policy["regret"].sem())
         return finals
 
+    @checks.named
     def scaled_regret(self, factor: float) -> pd.Series[float]:
         """Return best - value / factor: the regret against an oracle that guarantees `factor` of the optimum.
 
@@ -61,6 +68,7 @@ class Result:
             raise ValueError(f"scaled_regret: factor must be > 0 and <= 1, got {factor}")
         return self.table["best"] - self.table["value"] / factor
 
+    @checks.named
     def plot(
         self, column: str = "regret", *, lines: Mapping[str, Callable[[int], float]] | None = None
     ) -> Figure:
@@ -70,4 +78,5 @@ class Result:
         """
         from superarm.report.curves import plot
 
+        checks.one_of("plot", "column", column, QUANTITIES)
         return plot(self.table, column, lines=lines)

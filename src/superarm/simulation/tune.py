@@ -261,7 +261,9 @@ def _checked(
     try:
         inspect.signature(build).bind(**{name: column[0] for name, column in values.items()})
     except TypeError as error:
-        raise GridError(f"{where}: grid must name the arguments of build: {error}") from error
+        known = inspect.signature(build).parameters
+        close = next((checks.hint(name, known) for name in values if name not in known), "")
+        raise GridError(f"{where}: grid must name the arguments of build: {error}{close}") from error
     return values
 
 

@@ -11,6 +11,7 @@ import math
 from superarm import checks
 
 
+@checks.named
 def bayes_regret_bound(
     *, num_items: int, size: int, dim: int, horizon: int, prior_scale: float, noise: float
 ) -> float:
@@ -33,6 +34,7 @@ def bayes_regret_bound(
     return 1 + size * prior_scale * radius * math.sqrt(growth / math.log1p(prior_scale**2 / noise**2))
 
 
+@checks.named
 def regret_bound(
     *,
     radius: float,
@@ -67,3 +69,6 @@ def regret_bound(
 def _require(where: str, **counts: int) -> None:
     for name, value in counts.items():
         checks.count(where, name, value)
+
+
+checks.public(__name__)

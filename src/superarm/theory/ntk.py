@@ -25,6 +25,7 @@ NDArray = np.ndarray[Any, Any]
 ROUNDING = 1e-6
 
 
+@checks.named
 def ntk_matrix(contexts: Any, depth: int) -> NDArray:
     """The neural tangent kernel matrix H of Definition 1 of hwang2023, (n, n), without sampling.
 
@@ -66,6 +67,7 @@ def ntk_matrix(contexts: Any, depth: int) -> NDArray:
     return np.outer(norms, norms) * (tangent + covariance) / 2.0
 
 
+@checks.named
 def effective_dimension_hwang2023(matrix: Any, *, ridge: float, horizon: int, num_arms: int) -> float:
     """Definition 2 of hwang2023 (equation 5), which is that of Zhou, Li & Gu (2020).
 
@@ -94,6 +96,7 @@ def effective_dimension_hwang2023(matrix: Any, *, ridge: float, horizon: int, nu
     return _log_det(where, matrix, scale) / math.log1p(total * scale)
 
 
+@checks.named
 def effective_dimension_sun2026(matrix: Any, *, ridge: float, horizon: int) -> float:
     """Equation 5.2 of sun2026, for K arms whose contexts do not change.
 
@@ -118,6 +121,7 @@ def effective_dimension_sun2026(matrix: Any, *, ridge: float, horizon: int) -> f
     return _log_det(where, matrix, scale) / math.log1p(len(matrix) * scale)
 
 
+@checks.named
 def effective_dimension_bae2026(matrix: Any, *, ridge: float, slope: float = 0.25) -> float:
     """Definition 4.3 of bae2026; a log-determinant that no logarithm divides.
 
@@ -140,6 +144,7 @@ def effective_dimension_bae2026(matrix: Any, *, ridge: float, slope: float = 0.2
     return _log_det(where, _kernel(where, matrix), scale)
 
 
+@checks.named
 def effective_dimension_verma2025(matrix: Any, *, ridge: float, kappa: float) -> float:
     """Verma et al.'s (2025), as bae2026 quotes it after Definition 4.3.
 
@@ -163,6 +168,7 @@ def effective_dimension_verma2025(matrix: Any, *, ridge: float, kappa: float) ->
     return _log_det(where, _kernel(where, matrix), scale)
 
 
+@checks.named
 def kernel_norm(matrix: Any, values: Any) -> float:
     """sqrt(2 h' H^-1 h): what the norm parameter B of the theorems must not be less than.
 
@@ -216,3 +222,6 @@ def _cleared(where: str, eigenvalues: NDArray) -> NDArray:
 def _log_det(where: str, matrix: NDArray, scale: float) -> float:
     """log det(I + scale * matrix); by eigenvalues, since 1 + a rounds away what a large ridge leaves."""
     return float(np.sum(np.log1p(scale * _cleared(where, np.linalg.eigvalsh(matrix)))))
+
+
+checks.public(__name__)

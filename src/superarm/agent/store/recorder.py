@@ -26,6 +26,7 @@ NDArray = np.ndarray[Any, Any]
 STATE = "state.safetensors"
 
 
+@checks.named_fields
 @dataclass(frozen=True)
 class Store:
     """Where an agent keeps what it knows, and how.

@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from superarm import checks
 from superarm.choosers.oracles.assortments import *
 from superarm.choosers.oracles.dag_paths import *
 from superarm.choosers.oracles.functions import *
@@ -16,3 +17,5 @@ from superarm.pytree import exported
 
 if not TYPE_CHECKING:  # a list that a type checker cannot read would hide all names from it
     __all__ = [*exported(__name__, globals())]
+
+checks.public(__name__)

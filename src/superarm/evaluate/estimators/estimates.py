@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from superarm import checks
+
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
@@ -40,8 +42,9 @@ class Estimates:
         """Return a method's row: `found["dr"].estimate`."""
         rows = self.table[self.table["method"] == method]
         if rows.empty:
-            listed = ", ".join(repr(one) for one in self.table["method"])
-            raise KeyError(f"Estimates: method must be one of {listed}, got {method!r}")
+            known = [*self.table["method"]]
+            must = f"method must be one of {', '.join(map(repr, known))}"
+            raise KeyError(f"Estimates: {must}, got {method!r}{checks.hint(method, known)}")
         return next(rows.itertuples(index=False))
 
     def __str__(self) -> str:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from superarm import checks
 from superarm.agent.tables import is_table
 
 if TYPE_CHECKING:
@@ -110,9 +111,9 @@ class Source:
         named = list(dict.fromkeys(wanted))
         missing = [name for name in named if name not in self.names]
         if missing:
-            raise LogError(
-                f"{self.where}: {self.what} must have columns {_listed(named)}; missing {_listed(missing)}"
-            )
+            must = f"{self.what} must have columns {_listed(named)}"
+            close = checks.hint(missing[0], self.names)
+            raise LogError(f"{self.where}: {must}; missing {_listed(missing)}{close}")
         twice = [name for name in named if self.names.count(name) > 1]
         if twice:
             raise LogError(f"{self.where}: {self.what} must have a column once, got {twice[0]} again")
