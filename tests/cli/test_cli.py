@@ -227,7 +227,7 @@ def test_the_demo_compares_policies_and_writes_a_page(simulator, tmp_path, monke
         f"picture: {tmp_path / 'shown/comparison.png'}\npage: {tmp_path / 'shown/index.html'}\n"
     )
     page = (tmp_path / "shown/index.html").read_text()
-    assert page.count("data:image/svg+xml") == 2
+    assert page.count("data:image/png") == 2
     assert all(
         label in page for label in ("CombLinTS", "CombLinUCB", "CombUCB1", "epsilon-greedy", "uniform")
     )

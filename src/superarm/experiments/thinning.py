@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import numpy as np
 import pandas as pd
 
 from superarm.experiments.reads import Reads
+from superarm.statistics import Vector
 
 KEY = ["setting", "policy", "seed"]
 
@@ -17,22 +20,34 @@ def thinned(table: pd.DataFrame, reads: Reads | None) -> pd.DataFrame:
     the next number counts those rounds, too. Rows that are thinned already stay as they are.
 
     Args:
-        table: setting, policy, seed, round, and numbers summed over the rounds since the row before.
+        table: setting, policy, seed, round, and numbers summed over the rounds since the row before; runs one
+            after another, rounds in their order.
         reads: column -> the rounds up to which its sums must be known; None keeps everything.
     """
     if reads is None:
         return table
-    rows = _summed(table, frozenset().union(*reads.values()), [])
-    for ends in dict.fromkeys(reads.values()):  # in an order that stays
-        columns = [column for column in table.columns if reads.get(column) == ends]
-        if columns:
-            rows = rows.merge(_summed(table, ends, columns), how="left", on=[*KEY, "round"])
-    return rows[[column for column in table.columns if column in rows]]
+    table = table.reset_index(drop=True)
+    rounds, runs = table["round"].to_numpy(), table.groupby(KEY, sort=False).ngroup().to_numpy()
+    rows = table.loc[_lasts(runs, rounds, set().union(*reads.values())), [*KEY, "round"]]
+    for column in table.columns:
+        if column in reads:
+            lasts = _lasts(runs, rounds, reads[column])
+            rows[column] = pd.Series(_sums(table[column].to_numpy(), lasts), index=lasts)
+    return rows.reset_index(drop=True)
 
 
-def _summed(table: pd.DataFrame, ends: frozenset[int], columns: list[str]) -> pd.DataFrame:
-    """Sum columns up to each end; a run that is over before an end is summed up to its own."""
-    place = np.searchsorted(sorted(ends), table["round"])
-    grouped = table.groupby([*KEY, place], sort=False)
-    sums = grouped[columns].sum(min_count=1) if columns else pd.DataFrame(index=grouped["round"].max().index)
-    return sums.assign(round=grouped["round"].max()).reset_index(level=KEY).reset_index(drop=True)
+def _lasts(runs: Vector, rounds: Vector, ends: Collection[int]) -> Vector:
+    """Return the last row up to each end, of every run; one that is over before has its own last row."""
+    places = np.searchsorted(sorted(ends), rounds)
+    return np.flatnonzero(np.diff(runs * (len(ends) + 1) + places, append=-1))
+
+
+def _sums(values: Vector, lasts: Vector) -> Vector:
+    """Sum what lies between the last rows.
+
+    By NumPy: the last digits of pandas' sums of groups depend on whether another group has a NaN.
+    """
+    starts = np.concatenate([[0], lasts[:-1] + 1])
+    known = ~np.isnan(values)
+    sums = np.add.reduceat(np.where(known, values, 0.0), starts)
+    return np.where(np.logical_or.reduceat(known, starts), sums, np.nan)
