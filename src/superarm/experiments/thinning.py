@@ -29,11 +29,11 @@ def thinned(table: pd.DataFrame, reads: Reads | None) -> pd.DataFrame:
     table = table.reset_index(drop=True)
     rounds, runs = table["round"].to_numpy(), table.groupby(KEY, sort=False).ngroup().to_numpy()
     rows = table.loc[_lasts(runs, rounds, set().union(*reads.values())), [*KEY, "round"]]
-    for column in table.columns:
-        if column in reads:
-            lasts = _lasts(runs, rounds, reads[column])
-            rows[column] = pd.Series(_sums(table[column].to_numpy(), lasts), index=lasts)
-    return rows.reset_index(drop=True)
+    sums = {}
+    for column in [name for name in table.columns if name in reads]:
+        lasts = _lasts(runs, rounds, reads[column])
+        sums[column] = pd.Series(_sums(table[column].to_numpy(), lasts), index=lasts)
+    return rows.assign(**sums).reset_index(drop=True)
 
 
 def _lasts(runs: Vector, rounds: Vector, ends: Collection[int]) -> Vector:

@@ -13,7 +13,7 @@ import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
-from PIL import Image
+from PIL import Image  # comes with Matplotlib
 from scipy.special import stdtrit
 
 from superarm.experiments.runs import Runs, sweep
@@ -94,7 +94,7 @@ def save(figure: Figure, path: Path) -> None:
 
 
 def _panels(layout: Layout, runs: Runs, column: str, title: str, note: str) -> Figure:
-    """Cumulative `column` by round, one panel per setting, with one legend."""
+    """Cumulative `column` by round, one panel per setting."""
     settings = list(runs.table["setting"].unique())
     columns = min(3, len(settings))
     rows = -(-len(settings) // columns)
@@ -110,12 +110,21 @@ def _panels(layout: Layout, runs: Runs, column: str, title: str, note: str) -> F
             axes.set_ylim(bottom=0.0)
             axes.set_xlabel(layout.x_label)
             axes.set_ylabel(layout.y_label)
-        handles, labels = axes.get_legend_handles_labels()
-        figure.legend(handles, labels, loc="outside right upper")
+        _legends(figure)
         figure.suptitle(title, fontsize=11.0, x=0.01, ha="left")
         if note:
             figure.supxlabel(note, fontsize=7.0, color="#555555", wrap=True)
     return figure
+
+
+def _legends(figure: Figure) -> None:
+    """One legend beside all panels; where they show different policies, one in each."""
+    found = [axes.get_legend_handles_labels() for axes in figure.axes]
+    if all(labels == found[0][1] for _, labels in found):
+        figure.legend(*found[0], loc="outside right upper")
+        return
+    for axes in figure.axes:
+        axes.legend(fontsize=8.0)
 
 
 @contextmanager

@@ -87,8 +87,8 @@ class Work:
 
     def reads(self) -> Reads | None:
         """What is read of the rows; None for all that is there."""
-        planned = {one.id: (one, one.plan(self.scale)) for one in same_paper(self.experiment.id)}
-        return reads_of(self.experiment.id, planned)
+        experiments = [one for one in same_paper(self.experiment.id) if self.scale in one.scales]
+        return reads_of(self.experiment.id, {one.id: (one, one.plan(self.scale)) for one in experiments})
 
 
 def run(
