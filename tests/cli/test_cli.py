@@ -102,6 +102,18 @@ def test_wildcards_run_several_and_options_reach_the_run(simulator, tmp_path):
     assert (tmp_path / "fake/line/paper/summary.json").is_file()
 
 
+def test_rounds_are_kept_when_asked_for(simulator, tmp_path, monkeypatch):
+    monkeypatch.setitem(EXPERIMENTS, FAKE.id, replace(FAKE, claims=FAKE.claims[1:]))  # one reads all rounds
+    rows = {}
+    for name, options in {"thinned": [], "kept": ["--keep-rounds"]}.items():
+        assert run_fake(tmp_path / name, *options).exit_code == 0
+        rows[name] = len(pd.read_parquet(tmp_path / name / "fake/line/quick/rounds.parquet"))
+    assert rows == {"thinned": 12, "kept": 48}  # a sweep has no curves: the totals are enough
+    done = run_fake(tmp_path / "thinned", "--keep-rounds")
+    assert done.exit_code == 2
+    assert done.stderr.splitlines()[-1].endswith("use --fresh to run it anew, or another --out")
+
+
 @pytest.fixture
 def without_data():
     """An experiment whose data set is missing, before one that can be run."""
@@ -229,7 +241,7 @@ def test_the_demo_compares_policies_and_writes_a_page(simulator, tmp_path, monke
         f"picture: {tmp_path / 'shown/comparison.png'}\npage: {tmp_path / 'shown/index.html'}\n"
     )
     page = (tmp_path / "shown/index.html").read_text()
-    assert page.count("data:image/svg+xml") == 2
+    assert page.count("data:image/png") == 2
     assert all(
         label in page for label in ("CombLinTS", "CombLinUCB", "CombUCB1", "epsilon-greedy", "uniform")
     )

@@ -18,12 +18,14 @@ import pytest
 from contract.experiments import ROWS
 from superarm.experiments import SCALES, rules
 from superarm.experiments.claims import MissingRuns
+from superarm.experiments.reads import CURVES, reads_of
 from superarm.experiments.runs import Runs, total
 from superarm.experiments.store import RunFile
+from superarm.experiments.thinning import thinned
 from superarm.policies.anytime import GROWTH, loss_constant
 from superarm.reproduce.papers.bae2026 import replay
 from superarm.reproduce.papers.sun2026.claims import RESTART_LOSS
-from superarm.reproduce.registry import EXPERIMENTS, PAPERS, Registry, lookup, plan_of
+from superarm.reproduce.registry import EXPERIMENTS, PAPERS, Registry, lookup, plan_of, same_paper
 from superarm.simulation.round import check_meeting
 
 every_experiment = pytest.mark.parametrize("name", ROWS)
@@ -65,7 +67,7 @@ def test_title_reference_and_figure_say_what_is_shown(name):
     assert f"({year}), " in experiment.reference
     assert experiment.title == experiment.title.strip()
     assert experiment.title
-    assert experiment.figure.layout in ("regret", "panels", "reward", "sweep", "return", "runtime")
+    assert experiment.figure.layout in (*CURVES, "sweep", "runtime")
     assert experiment.figure.x_label
 
 
@@ -158,7 +160,7 @@ def made_up(name):
         for one in labels_of(plan)
     }
     axis = {setting.name: setting.x for setting in plan.settings}
-    return MadeUp(pd.concat(frames.values()), axis, made_up, frames)
+    return MadeUp(pd.concat(frames.values()), axis, made_up, frames=frames)
 
 
 @every_experiment
@@ -174,6 +176,34 @@ def test_claims_are_about_what_the_paper_scale_runs(name):
         assert finding.verdict in ("holds", "fails", "open")
         assert claim.sentence == claim.sentence.strip()
         assert claim.expected
+
+
+def reads_at_paper_scale(name):
+    return reads_of(name, {one.id: (one, one.plan("paper")) for one in same_paper(name)})
+
+
+def thinned_of(name):
+    """The same rows, of which those are kept that are read."""
+    runs, reads = made_up(name), reads_at_paper_scale(name)
+    frames = {
+        one: thinned(frame.assign(setting=one[0], policy=one[1]), reads) for one, frame in runs.frames.items()
+    }
+    return replace(runs, table=runs.table if reads is None else None, other=thinned_of, frames=frames)
+
+
+@every_experiment
+def test_claims_are_the_same_about_thinned_rows(name):
+    full, thin = made_up(name), thinned_of(name)
+    for claim in lookup(name).claims:
+        found, expected = claim.rule(thin), claim.rule(full)
+        assert (found.verdict, found.detail) == (expected.verdict, expected.detail), claim.sentence
+        assert found.measured == pytest.approx(expected.measured, rel=1e-9, nan_ok=True)
+
+
+def test_few_experiments_read_all_their_rows():
+    """Those that claim that no number is missing; their runs have ten rows each."""
+    whole = {name for name in ROWS if reads_at_paper_scale(name) is None}
+    assert whole == {"wen2015/longest-path-noise", "wen2015/longest-path-prior"}
 
 
 def test_a_claim_about_what_is_not_run_is_found():

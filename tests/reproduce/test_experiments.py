@@ -476,7 +476,6 @@ def test_a_run_leaves_a_table_a_summary_and_figures(simulator, tmp_path):
     folder = tmp_path / FAKE.id / "quick"
     assert sorted(path.name for path in folder.iterdir()) == [
         "figure.png",
-        "figure.svg",
         "rounds.parquet",
         "summary.json",
     ]
@@ -727,13 +726,13 @@ SHOWN = {
     "name", [pytest.param(name, marks=[] if name in SHOWN else [pytest.mark.full]) for name in EXPERIMENTS]
 )
 def test_smoke_scale_runs(name, tmp_path):
-    summary = runner.run(name, scale="smoke", seeds=2, out=tmp_path, workers=0)
+    summary = runner.run(name, scale="smoke", seeds=2, out=tmp_path, workers=0, keep_rounds=True)
     table = pd.read_parquet(tmp_path / name / "smoke" / "rounds.parquet")
     logged = name == "bae2026/open-bandit"  # of a log only the reward is known
     assert np.isfinite(table[["reward"] if logged else NUMBERS].to_numpy()).all()
     assert logged or (table["value"] <= table["best"] + 1e-9).all()
     assert len(summary.claims) == len(lookup(name).claims)
-    assert (tmp_path / name / "smoke" / "figure.svg").stat().st_size > 1000
+    assert (tmp_path / name / "smoke" / "figure.png").stat().st_size > 1000
     assert {claim.verdict for claim in summary.claims} <= {"open"}
 
 
@@ -852,3 +851,11 @@ def test_panels_draw_one_setting_each(layout, height):
         assert [line.get_label() for line in axes.lines] == ["a", "b"]
         assert axes.lines[0].get_ydata()[-1] == height
     assert [text.get_text() for text in figure.legends[0].get_texts()] == ["a", "b"]
+
+
+def test_panels_of_different_policies_have_legends_of_their_own():
+    runs = runs_of({one: [[1.0, 2.0, 3.0]] for one in (("s1", "a"), ("s1", "b"), ("s2", "c"))})
+    figure = draw(Figure("panels", "round", "sum"), runs, title="two")
+    assert figure.legends == []
+    shown = [[text.get_text() for text in axes.get_legend().get_texts()] for axes in figure.axes]
+    assert shown == [["a", "b"], ["c"]]

@@ -59,13 +59,17 @@ def run_command(
     engine: Engine = "local",
     address: Address = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Forget what was run before.")] = False,
+    keep_rounds: Annotated[
+        bool,
+        typer.Option("--keep-rounds", help="Keep all rounds, not only those that claims and figures read."),
+    ] = False,
     strict: Strict = False,
 ) -> None:
     """Run experiments, or what is left of them, and check the papers' claims.
 
-    Below --out, each has a folder ID/SCALE with rounds.parquet, summary.json, figure.png and figure.svg, and
-    --all writes index.html, the page of `report`. Those whose data are missing are left out, which is said at
-    the end, with exit code 2.
+    Below --out, each has a folder ID/SCALE with rounds.parquet, summary.json and figure.png, and --all writes
+    index.html, the page of `report`. Those whose data are missing are left out, which is said at the end,
+    with exit code 2.
     """
     from superarm.experiments import ExperimentError
     from superarm.reproduce.registry import EXPERIMENTS, matching, plan_of
@@ -80,7 +84,7 @@ def run_command(
     if setting and len(chosen) > 1:
         raise ExperimentError(f"run: --setting needs one experiment, got {len(chosen)}")
     options: dict[str, Any] = {"seeds": seeds, "settings": setting, "workers": workers, "fresh": fresh}
-    options |= {"engine": engine, "address": address}
+    options |= {"engine": engine, "address": address, "keep_rounds": keep_rounds}
     keep_compiled()
     summaries, left_out = _run_each([one.id for one in chosen], scale=scale, out=out, **options)
     if all_of_them and summaries:
@@ -204,7 +208,7 @@ def tune_command(
 ) -> None:
     """Find the best hyperparameters of a policy on a grid; parameters that are not named keep their values.
 
-    Below --out, a folder ID/LABEL has tuning.csv, tuning.json, tuning.png and tuning.svg. They are written
+    Below --out, a folder ID/LABEL has tuning.csv, tuning.json and tuning.png. They are written
     when all runs are finished; what is interrupted leaves nothing. With --log LOG and no ID, the preset of
     the file --policy is judged by a log at every point: it learns from the first events, one half of the
     rest chooses the point, and the other half says what it earns.

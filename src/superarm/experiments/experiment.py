@@ -87,6 +87,11 @@ class Plan:
     reduced: str = ""
     timed: bool = False
 
+    @property
+    def ends(self) -> list[int]:
+        """The last round of every row."""
+        return [*range(self.record_every, self.rounds, self.record_every), self.rounds]
+
     def setting(self, name: str) -> Setting:
         """Return the setting of that name."""
         return next(setting for setting in self.settings if setting.name == name)

@@ -167,7 +167,7 @@ def finite(sentence: str) -> Claim:
     def rule(runs: Runs) -> Finding:
         import numpy as np
 
-        numbers = runs.table[["regret", "realized_regret", "reward", "value", "best"]].to_numpy(float)
+        numbers = runs.numbers("regret", "realized_regret", "reward", "value", "best")
         bad = int(np.sum(~np.isfinite(numbers)))
         return Finding(bad, "fails" if bad else "holds", f"of {numbers.size} numbers")
 

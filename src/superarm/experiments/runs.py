@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 from superarm.experiments.claims import MissingRuns
+from superarm.statistics import Vector
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -24,6 +25,7 @@ class Runs:
     table: pd.DataFrame
     axis: Mapping[str, float | None]
     other: Callable[[str], Runs] | None = None  # the runs of another experiment at the same scale
+    thinned: bool = False  # rounds, or columns, are missing that no claim read when they were stored
 
     def rows(self, setting: str, policy: str) -> pd.DataFrame:
         """Return the rows of one policy in one setting."""
@@ -33,15 +35,21 @@ class Runs:
             raise MissingRuns(f"{policy} in {setting} is not run at this scale")
         return rows
 
+    def totals(self, setting: str, policy: str, column: str, first: int, last: int) -> Seeds:
+        """Sum a column over rounds first ... last (0: to the end), per seed."""
+        rows = _window(self.rows(setting, policy), column, first, last)
+        return rows.groupby("seed")[column].sum(min_count=1)
+
+    def numbers(self, *columns: str) -> Vector:
+        """Return all that was recorded in some columns."""
+        if self.thinned:
+            raise MissingRuns("not all rounds of these runs are kept")
+        return self.table[[*columns]].to_numpy(float)
+
 
 def total(setting: str, policy: str, *, column: str = "regret", first: int = 1, last: int = 0) -> Quantity:
     """Sum a column over rounds first ... last (0: to the end), per seed."""
-
-    def per_seed(runs: Runs) -> Seeds:
-        rows = _window(runs.rows(setting, policy), first, last)
-        return rows.groupby("seed")[column].sum(min_count=1)
-
-    return per_seed
+    return lambda runs: runs.totals(setting, policy, column, first, last)
 
 
 def lowest(*quantities: Quantity) -> Quantity:
@@ -102,10 +110,17 @@ def sweep(policy: str, *, last: int = 0, low: float = -math.inf, high: float = m
     return points
 
 
-def _window(rows: pd.DataFrame, first: int, last: int) -> pd.DataFrame:
-    """Return the rows of rounds first ... last; rows that straddle an end would blur it."""
-    ends = set(rows["round"].unique()) | {0}
-    if first - 1 not in ends or (last and last not in ends):
-        raise MissingRuns(f"rounds {first} to {last} are not recorded apart at this scale")
+def _window(rows: pd.DataFrame, column: str, first: int, last: int) -> pd.DataFrame:
+    """Return the rows of rounds first ... last; numbers that straddle an end would blur it.
+
+    A number stands for the rounds since the number before it: rows without one are no ends.
+    """
+    if column not in rows:
+        raise MissingRuns(f"{column} of these runs is not kept")
+    known = rows.loc[rows[column].notna(), "seed"].nunique()  # the other seeds are lost, and stay so
+    for end in {first - 1, last} - {0}:
+        there = rows[rows["round"] == end]
+        if there.empty or there[column].count() < known:
+            raise MissingRuns(f"rounds {first} to {last} are not recorded apart at this scale")
     chosen = rows[rows["round"] >= first]
     return chosen[chosen["round"] <= last] if last else chosen

@@ -1,8 +1,8 @@
 """The folder of an experiment at one scale: finished seeds as cells, then one table.
 
     <out>/<id>/<scale>/cells/<setting>--<policy>--<seed>.parquet    while it runs
-    <out>/<id>/<scale>/rounds.parquet                               all rows
-    <out>/<id>/<scale>/summary.json, figure.png, figure.svg
+    <out>/<id>/<scale>/rounds.parquet                               the rows that are read, or all
+    <out>/<id>/<scale>/summary.json, figure.png
 
 A cell is renamed into place, so it is whole or not there; an interrupted run goes on where it stopped.
 """
@@ -16,7 +16,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -25,12 +25,14 @@ import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.parquet as pq  # type: ignore[import-untyped]
 
 from superarm.experiments.experiment import SCHEMA, ExperimentError
+from superarm.experiments.reads import Reads
+from superarm.experiments.thinning import KEY, thinned
 
 if sys.platform != "win32":  # there two runs in one folder are not kept apart
     import fcntl
 
 _META = b"superarm"
-KEY = ["setting", "policy", "seed"]
+ALL, THINNED = "all", "thinned"  # rounds that were kept on request, or because all are read; and the others
 
 
 @dataclass(frozen=True, order=True)
@@ -52,12 +54,14 @@ class Origin:
     """Where rows come from: the fingerprint of each setting, the commits, and the seconds of compiling.
 
     refused_fits counts those that diverged and were not taken; None where some runs did not count them.
+    rounds says which are kept: ALL, THINNED, or "" where nobody has decided yet.
     """
 
     fingerprints: Mapping[str, str] = field(default_factory=dict)
     commits: tuple[str, ...] = ()
     compile_seconds: float = 0.0
     refused_fits: int | None = 0
+    rounds: str = ""
 
     def joined(self, other: Origin) -> Origin:
         """Return both together."""
@@ -68,6 +72,7 @@ class Origin:
             refused_fits=None
             if self.refused_fits is None or other.refused_fits is None
             else self.refused_fits + other.refused_fits,
+            rounds=self.rounds or other.rounds,
         )
 
 
@@ -120,8 +125,7 @@ class ResultFolder:
         found: set[RunFile] = set()
         if self.rounds.exists():
             self._require_same(_origin(self.rounds), fingerprints)
-            keys = _read(self.rounds, KEY).drop_duplicates()
-            found.update(RunFile(str(s), str(p), int(n)) for s, p, n in keys.itertuples(index=False))
+            found.update(_runs_in(self.rounds))
         for path in self.cells.glob("*.parquet"):
             self._require_same(_origin(path), fingerprints)
             found.add(_cell(path))
@@ -140,28 +144,49 @@ class ResultFolder:
         labelled = rows.assign(setting=cell.setting, policy=cell.policy)
         _write(self.cells / cell.file, labelled, origin)
 
-    def merge(self) -> tuple[pd.DataFrame, Origin]:
-        """Move all cells into the one table, and return it."""
-        paths = sorted(self.cells.glob("*.parquet"))
-        kept = [self.rounds] if self.rounds.exists() else []
-        origin = Origin()
-        for path in kept + paths:
-            origin = origin.joined(_origin(path))
-        tables = [_read(path) for path in kept + paths]
-        # A merge that was cut short leaves cells whose rows are in the table already.
-        table = pd.concat(tables, ignore_index=True).drop_duplicates([*KEY, "round"])
-        table = table.sort_values([*KEY, "round"], ignore_index=True)
-        table = table[[*KEY, "round", *(name for name in table.columns if name not in (*KEY, "round"))]]
-        _write(self.rounds, table, origin)
-        shutil.rmtree(self.cells)
-        return table, origin
+    def require_all(self) -> None:
+        """Refuse to keep all rounds beside runs whose rounds are thinned."""
+        if self.rounds.exists() and _origin(self.rounds).rounds == THINNED:
+            raise ExperimentError(
+                f"run: the rounds in {self.folder} are thinned already, and --keep-rounds cannot bring them "
+                "back; use --fresh to run it anew, or another --out"
+            )
 
-    def table(self, fingerprints: Mapping[str, str]) -> pd.DataFrame | None:
+    def merge(self, reads: Reads | None, *, keep_rounds: bool = False) -> tuple[pd.DataFrame, Origin]:
+        """Move all cells into the one table; return what is read of it.
+
+        The table keeps that alone, unless all rounds are asked for, now or before.
+        """
+        table, origin = self._joined()
+        whole = origin.rounds != THINNED and (keep_rounds or reads is None or origin.rounds == ALL)
+        read = thinned(table, reads)
+        _write(self.rounds, table if whole else read, replace(origin, rounds=ALL if whole else THINNED))
+        shutil.rmtree(self.cells)
+        return read, origin
+
+    def _joined(self) -> tuple[pd.DataFrame, Origin]:
+        """Return the rows of the table and of all cells."""
+        kept = [self.rounds] if self.rounds.exists() else []
+        # A merge that was cut short leaves cells whose runs are in the table already.
+        known = _runs_in(self.rounds) if kept else set()
+        paths = kept + [path for path in sorted(self.cells.glob("*.parquet")) if _cell(path) not in known]
+        origin = Origin()
+        for path in paths:
+            origin = origin.joined(_origin(path))
+        tables = [_read(path) for path in paths]
+        table = pd.concat(tables, ignore_index=True).sort_values([*KEY, "round"], ignore_index=True)
+        first = [*KEY, "round"]
+        table = table[[*first, *(name for name in table.columns if name not in first)]]
+        # What was thinned away of some runs is there of none: a claim must not take them for lost.
+        return table[tables[0].columns] if origin.rounds == THINNED else table, origin
+
+    def table(self, fingerprints: Mapping[str, str]) -> tuple[pd.DataFrame, Origin] | None:
         """Return the rows of a finished run with the same settings; None when there is none."""
         if not self.rounds.exists():
             return None
-        self._require_same(_origin(self.rounds), fingerprints)
-        return _read(self.rounds)
+        origin = _origin(self.rounds)
+        self._require_same(origin, fingerprints)
+        return _read(self.rounds), origin
 
 
 def _write(path: Path, table: pd.DataFrame, origin: Origin) -> None:
@@ -172,12 +197,16 @@ def _write(path: Path, table: pd.DataFrame, origin: Origin) -> None:
         "commits": list(origin.commits),
         "compile_seconds": origin.compile_seconds,
         "refused_fits": origin.refused_fits,
+        "rounds": origin.rounds,
     }
     table.attrs = {}
     arrow = pa.Table.from_pandas(table, preserve_index=False)
     arrow = arrow.replace_schema_metadata({_META: json.dumps(described)})
     scratch = path.with_name(f".{path.name}.{os.getpid()}")
-    pq.write_table(arrow, scratch, compression="zstd")
+    numbers = [one.name for one in arrow.schema if pa.types.is_floating(one.type)]
+    words = [one for one in arrow.column_names if one not in numbers]
+    split = dict.fromkeys(numbers, "BYTE_STREAM_SPLIT")  # a sixth smaller than in one piece
+    pq.write_table(arrow, scratch, compression="zstd", use_dictionary=words, column_encoding=split)
     scratch.replace(path)
 
 
@@ -197,9 +226,15 @@ def _origin(path: Path) -> Origin:
             commits=tuple(str(commit) for commit in described["commits"]),
             compile_seconds=float(described["compile_seconds"]),
             refused_fits=None if (refused := described.get("refused_fits")) is None else int(refused),
+            rounds=str(described.get("rounds", "")),
         )
     except (pa.ArrowInvalid, OSError, KeyError, TypeError, ValueError, AttributeError) as error:
         raise _damaged(path) from error
+
+
+def _runs_in(path: Path) -> set[RunFile]:
+    keys = _read(path, KEY).drop_duplicates()
+    return {RunFile(str(s), str(p), int(n)) for s, p, n in keys.itertuples(index=False)}
 
 
 def _cell(path: Path) -> RunFile:

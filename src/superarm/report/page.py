@@ -83,7 +83,7 @@ def _section(summary: Summary, folder: Path) -> str:
             reduced,
             note,
             refused,
-            _figure(folder / "figure.svg", summary.title),
+            _figure(folder / "figure.png", summary.title),
             "<h3>Claims</h3>",
             _claims(summary),
             "<h3>Totals</h3>",
@@ -160,11 +160,11 @@ def _facts(summary: Summary) -> str:
 
 
 def _figure(path: Path, title: str) -> str:
-    """Return an SVG as a picture in the page; a browser runs no script in a picture."""
+    """Return a PNG as a picture in the page."""
     if not path.is_file() or path.stat().st_size > MAX_FIGURE_BYTES:
         return "<p><i>The figure is missing; run the experiment again to draw it.</i></p>"
     content = base64.b64encode(path.read_bytes()).decode("ascii")
-    return f'<figure><img alt="{_text(title)}" src="data:image/svg+xml;base64,{content}"></figure>'
+    return f'<figure><img alt="{_text(title)}" src="data:image/png;base64,{content}"></figure>'
 
 
 def _table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

@@ -65,7 +65,7 @@ def _panel(result: Any, figure: Path) -> Panel:
     return Panel(
         title="Five policies on a small longest path",
         text=f"{result.rounds} rounds; the mean over {SEEDS} seeds, with a 95 % band.",
-        figure=figure.with_suffix(".svg"),
+        figure=figure.with_suffix(".png"),
         header=("policy", "total regret"),
         rows=tuple((str(policy), number(float(regret))) for policy, regret in finals["regret"].items()),
     )

@@ -28,6 +28,10 @@ class Registry(MutableMapping[str, Experiment]):
             self._papers[paper] = known
         return known
 
+    def of(self, paper: str) -> list[Experiment]:
+        """Return the experiments of a paper, in their order."""
+        return list(self._of(paper).values())
+
     def __getitem__(self, name: str) -> Experiment:
         """Return the experiment of that id."""
         return self._of(_paper(name))[name]
@@ -67,6 +71,15 @@ def lookup(name: str, *, where: str = "lookup") -> Experiment:
     if name not in EXPERIMENTS:
         raise ExperimentError(f"{where}: unknown experiment {name!r}; {_suggestion(name)}")
     return EXPERIMENTS[name]
+
+
+def same_paper(name: str) -> list[Experiment]:
+    """Return the experiments of the paper of an experiment, itself among them.
+
+    >>> [experiment.id for experiment in same_paper("wen2015/adult")][-2:]
+    ['wen2015/adult', 'wen2015/lastfm']
+    """
+    return EXPERIMENTS.of(_paper(name))
 
 
 def matching(patterns: Iterable[str], *, where: str = "lookup") -> list[Experiment]:

@@ -16,14 +16,24 @@ from superarm import checks
 from superarm.errors import EngineError
 from superarm.experiments.claims import MissingRuns, judge
 from superarm.experiments.experiment import Experiment, ExperimentError, Plan
+from superarm.experiments.reads import Reads, reads_of
 from superarm.experiments.runs import Runs
-from superarm.experiments.store import Origin, ResultFolder, RunFile
-from superarm.experiments.summary import SUMMARY_SCHEMA, Final, SettingSummary, Summary, Times
+from superarm.experiments.store import THINNED, Origin, ResultFolder, RunFile
+from superarm.experiments.summary import (
+    NAME,
+    SUMMARY_SCHEMA,
+    Final,
+    SettingSummary,
+    Summary,
+    Times,
+    read_summary,
+)
+from superarm.experiments.thinning import thinned
 from superarm.jobs.engines import check_engine, connected, run_jobs
 from superarm.jobs.processes import OnRounds
 from superarm.provenance import commit, cpu_model, versions
 from superarm.report.curves import draw, save
-from superarm.reproduce.registry import lookup, plan_of
+from superarm.reproduce.registry import lookup, plan_of, same_paper
 from superarm.simulation.run import warn_of_refused_fits
 from superarm.simulation.simulate import SimulationError, run_seed
 from superarm.statistics import interval
@@ -76,6 +86,11 @@ class Work:
         """What marks the rows of each setting."""
         return {setting.name: self.plan.fingerprint(setting) for setting in self.plan.settings}
 
+    def reads(self) -> Reads | None:
+        """What is read of the rows; None for all that is there."""
+        experiments = [one for one in same_paper(self.experiment.id) if self.scale in one.scales]
+        return reads_of(self.experiment.id, {one.id: (one, one.plan(self.scale)) for one in experiments})
+
 
 def run(
     name: str,
@@ -88,6 +103,7 @@ def run(
     engine: str = "local",
     address: str | None = None,
     fresh: bool = False,
+    keep_rounds: bool = False,
     progress: Progress | None = None,
 ) -> Summary:
     """Run an experiment, or what is left of it, and write its results below `out`.
@@ -103,6 +119,8 @@ def run(
         engine: "local", or "ray" for a cluster: the same numbers from many machines (`superarm[ray]`).
         address: of a running Ray cluster; None for a Ray that is started here, and ended.
         fresh: forget what is on disk.
+        keep_rounds: keep all recorded rounds, now and in later runs; else those that are read, with the
+            rounds between summed up in them. Claims and figure are the same either way.
         progress: called with the rounds done and the rounds to do, of those that are left.
 
     Raises:
@@ -113,6 +131,8 @@ def run(
     work = _work(name, scale, seeds, Path(out), settings)
     with work.store.opened():
         done = set() if fresh else work.store.finished(work.fingerprints())
+        if keep_rounds and not fresh:
+            work.store.require_all()
         todo = [cell for cell in work.cells() if cell not in done]
         needed = connected("run", engine, address=address, workers=workers) if todo else nullcontext()
         try:
@@ -122,7 +142,23 @@ def run(
                 _run_cells(work, todo, workers, progress or _silent, engine)
         except EngineError as error:
             raise ExperimentError(str(error)) from error
-        return _finish(work)
+        return _finish(work, keep_rounds=keep_rounds)
+
+
+def redraw(name: str, *, scale: str = "paper", out: str | Path = "results") -> None:
+    """Draw the figure of a finished run again, and thin its rounds if they are not; the summary stays.
+
+    Args:
+        name: the id.
+        scale: of the run.
+        out: the folder of all results.
+    """
+    work = _work(name, scale, None, Path(out))
+    with work.store.opened():
+        if not work.store.finished(work.fingerprints()):
+            raise ExperimentError(f"redraw: {work.store.folder} holds no rounds; `superarm run` makes them")
+        summary = read_summary(work.store.folder / NAME)
+        _draw(work, _merged(work)[0], summary)
 
 
 def require_engine(where: str, engine: str, *, address: str | None, workers: int | None) -> None:
@@ -218,29 +254,37 @@ def _built(name: str, scale: str, setting: str, policy: str) -> tuple[Any, Any]:
 
 def _lost(plan: Plan, seed: int) -> pd.DataFrame:
     """Return the rows of a run that could not go on."""
-    ends = np.arange(plan.record_every, plan.rounds + plan.record_every, plan.record_every)
-    rows = pd.DataFrame({"seed": seed, "round": np.minimum(ends, plan.rounds)})
+    rows = pd.DataFrame({"seed": seed, "round": plan.ends})
     numbers = dict.fromkeys(("regret", "realized_regret", "reward", "value", "best"), np.nan)
     return rows.assign(**numbers, seconds=0.0, **({"choice_seconds": 0.0} if plan.timed else {}))
 
 
-def _finish(work: Work) -> Summary:
+def _finish(work: Work, *, keep_rounds: bool) -> Summary:
     """Join the cells, judge the claims, write summary and figure."""
-    table, origin = work.store.merge()
-    table = table[table["setting"].isin([setting.name for setting in work.plan.settings])]
-    runs = _runs(work, table)
+    runs, origin = _merged(work, keep_rounds=keep_rounds)
     summary = _summary(work, runs, origin)
-    layout = work.experiment.figure
-    figure = draw(layout, runs, title=work.experiment.title, note=_note(summary, layout.band))
-    save(figure, work.store.folder / "figure")
+    _draw(work, runs, summary)
     summary.write(work.store.folder)
     return summary
 
 
-def _runs(work: Work, table: pd.DataFrame) -> Runs:
+def _merged(work: Work, *, keep_rounds: bool = False) -> tuple[Runs, Origin]:
+    table, origin = work.store.merge(work.reads(), keep_rounds=keep_rounds)
+    return _runs(work, table, origin), origin
+
+
+def _draw(work: Work, runs: Runs, summary: Summary) -> None:
+    layout = work.experiment.figure
+    figure = draw(layout, runs, title=work.experiment.title, note=_note(summary, layout.band))
+    save(figure, work.store.folder / "figure")
+
+
+def _runs(work: Work, table: pd.DataFrame, origin: Origin) -> Runs:
+    table = table[table["setting"].isin([setting.name for setting in work.plan.settings])]
     met = set(table["setting"])
     axis = {setting.name: setting.x for setting in work.plan.settings if setting.name in met}
-    return Runs(_as_planned(work.plan, table), axis, lambda name: _other(work, name))
+    rows = _as_planned(work.plan, table)
+    return Runs(rows, axis, lambda name: _other(work, name), thinned=origin.rounds == THINNED)
 
 
 def _as_planned(plan: Plan, table: pd.DataFrame) -> pd.DataFrame:
@@ -256,10 +300,11 @@ def _as_planned(plan: Plan, table: pd.DataFrame) -> pd.DataFrame:
 def _other(work: Work, name: str) -> Runs:
     """Return the runs of another experiment that was run before, at the same scale into the same folder."""
     other = _work(name, work.scale, None, work.out)
-    table = other.store.table(other.fingerprints())
-    if table is None:
+    found = other.store.table(other.fingerprints())
+    if found is None:
         raise MissingRuns(f"{name} has not been run at this scale")
-    return _runs(other, table)
+    table, origin = found
+    return _runs(other, thinned(table, other.reads()), origin)
 
 
 def _summary(work: Work, runs: Runs, origin: Origin) -> Summary:

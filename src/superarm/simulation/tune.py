@@ -131,7 +131,7 @@ class Tuning:
         return json.dumps(content, indent=1, allow_nan=False)
 
     def save(self, folder: str | Path) -> Path:
-        """Write tuning.csv (the table), tuning.json (`to_json`), tuning.png and tuning.svg into a folder.
+        """Write tuning.csv (the table), tuning.json (`to_json`) and tuning.png into a folder.
 
         Each file is whole or not there.
         """
