@@ -152,7 +152,7 @@ def _misnamed(where: str, given: Iterable[str], others: Sequence[Names]) -> str:
 
     A function that passes its arguments on to functions that are not among `others` may have any.
     """
-    if len(others) == 1 and callable(others[0]) and _passes_on(others[0]):
+    if len(others) == 1 and _takes_any(others[0]):
         return ""
     known = list(dict.fromkeys(name for one in others for name in _arguments(one)))
     for name in given:
@@ -163,8 +163,10 @@ def _misnamed(where: str, given: Iterable[str], others: Sequence[Names]) -> str:
     return ""
 
 
-def _passes_on(function: Callable[..., Any]) -> bool:
-    kinds = [one.kind for one in inspect.signature(function).parameters.values()]
+def _takes_any(names: Names) -> bool:
+    if is_typeddict(names) or not callable(names):
+        return False
+    kinds = [one.kind for one in inspect.signature(names).parameters.values()]
     return inspect.Parameter.VAR_KEYWORD in kinds
 
 

@@ -106,10 +106,10 @@ class Event:
     feedback: Array
     observed: Array
     memo: Any = ()
-    variance: Any = ()
+    variance: Array | tuple[()] = ()
     cache: Any = ()
-    age: Any = ()
-    elapsed: Any = ()
+    age: Array | tuple[()] = ()
+    elapsed: Array | tuple[()] = ()
 
 
 @pytree

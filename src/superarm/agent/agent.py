@@ -6,7 +6,7 @@ Each call of an `Agent` holds its lock and hands on to a function of its session
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -24,7 +24,7 @@ from superarm.agent.state import AgentState
 from superarm.agent.store.recorder import Recorder, Store, store_of
 from superarm.agent.store.snapshot import restored, snapshot
 from superarm.agent.store.state_file import read_state, write_state
-from superarm.agent.tables import Contexts, Id, Ids, Mask
+from superarm.agent.tables import Contexts, Id, Ids, Mask, OnOffer
 
 if TYPE_CHECKING:
     import jax
@@ -207,7 +207,7 @@ class Agent:
             session.settle()
             return selection
 
-    def select_many(self, batch: Iterable[Contexts | Mapping[str, Any]]) -> list[Selection]:
+    def select_many(self, batch: Iterable[Contexts | OnOffer]) -> list[Selection]:
         """Choose once for each of several contexts (n, d), or mappings of the arguments of `select`.
 
         The choices are those of `select` one by one. Many of one shape in a row are made in one compiled
