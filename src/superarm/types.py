@@ -126,7 +126,7 @@ class Offer:
 
     contexts: Array
     mask: Array
-    shared: Any = field(default=(), kw_only=True)
+    shared: Array | tuple[()] = field(default=(), kw_only=True)
 
     @classmethod
     def of(cls, offer: Any) -> Offer:
@@ -159,7 +159,7 @@ class Outcome:
     value: Array
     best: Array
     best_reward: Array
-    variance: Any = ()
+    variance: Array | tuple[()] = ()
 
 
 class DuelScores(ABC):

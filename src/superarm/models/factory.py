@@ -68,12 +68,16 @@ class GlmSettings(GlmFitting, total=False):
     weights: Weighing
 
 
-class Training(Keeping, total=False):
-    """Settings of `neural` that say how a network is trained."""
+class Descent(TypedDict, total=False):
+    """Settings of `neural` that say how a step is made, and how many."""
 
     learning_rate: float | Radius
     optimizer: OptimizerName | Optimizer
     steps: int
+
+
+class Training(Descent, Keeping, total=False):
+    """Settings of `neural` that say how a network is trained, when, and on what."""
 
 
 class NetworkSettings(Training, total=False):
