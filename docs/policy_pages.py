@@ -9,9 +9,10 @@ import re
 import tomllib
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from types import NoneType, UnionType
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from superarm import policies
+from superarm import checks, policies
 from superarm.policies.combine import CHOOSERS, combinations
 
 COSTS = {"decision": "a decision", "update": "an update", "fit": "a fit", "memory": "numbers kept"}
@@ -41,9 +42,28 @@ def policy_page(name: str, entry: dict[str, Any], papers: dict[str, str]) -> str
         "The letters are those of [the overview](../../policies.md#costs).",
         "## Arguments, example, reference",
         f"```{{eval-rst}}\n.. autofunction:: superarm.{name}\n```",
+        *_settings(name),
         reference,
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _settings(name: str) -> list[str]:
+    """What stands behind `**settings` in the signature of a policy: names and types."""
+    return [
+        f"`**{given}` takes, all by name:\n\n"
+        + _table(["", "type"], [(f"`{key}`", _typed(one)) for key, one in get_type_hints(settings).items()])
+        for given, settings in checks.unpacked(getattr(policies, name)).items()
+    ]
+
+
+def _typed(hint: Any) -> str:
+    """Write a type: the words that it allows, otherwise its name."""
+    if get_origin(hint) is Literal:
+        return ", ".join(f'"{word}"' for word in get_args(hint))
+    if get_origin(hint) in (Union, UnionType):
+        return ", ".join(_typed(one) for one in get_args(hint))
+    return "None" if hint is NoneType else str(hint.__name__)
 
 
 def overview(entries: dict[str, Any], families: dict[str, str]) -> str:

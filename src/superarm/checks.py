@@ -12,17 +12,18 @@ import inspect
 import math
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any, ParamSpec, TypeVar
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, ParamSpec, TypeVar, get_args, is_typeddict
 
 import numpy as np
 
 Number = float | int | np.number[Any] | np.ndarray[Any, Any]
-# What an argument may be an argument of: a function, or the names themselves.
-Names = Callable[..., Any] | Sequence[str]
+# What an argument may be an argument of: a function, a `TypedDict` of settings, or the names themselves.
+Names = Callable[..., Any] | type[Any] | Sequence[str]
 P = ParamSpec("P")
 R = TypeVar("R")
 Cls = TypeVar("Cls", bound=type)
+Word = TypeVar("Word", bound=str)
 
 
 def positive(where: str, name: str, value: Number) -> Any:
@@ -75,12 +76,13 @@ def count(where: str, name: str, value: Any, low: int = 1) -> int:
     return int(value)
 
 
-def one_of(where: str, name: str, value: Any, options: Sequence[str]) -> str:
+def one_of(where: str, name: str, value: Any, options: Sequence[Word]) -> Word:
     """Return `value`; it must be one of `options`."""
     if value not in options:
         must = f"{name} must be one of {_listed(options)}"
         raise ValueError(f"{where}: {must}, got {value!r}{hint(value, options)}")
-    return str(value)
+    word: Word = str(value)  # type: ignore[assignment]  # it is one of them
+    return word
 
 
 def hint(given: Any, known: Iterable[str]) -> str:
@@ -96,42 +98,50 @@ def hint(given: Any, known: Iterable[str]) -> str:
 def named(function: Callable[P, R]) -> Callable[P, R]:
     """Answer a call with a misspelled argument in one sentence. For every function that users call.
 
+    Of a function with `**settings: Unpack[Settings]` the keys of that `TypedDict` are known, too.
+
     >>> @named
     ... def lin_ucb(*, noise=1.0): return noise
     >>> lin_ucb(nois=0.1)
     Traceback (most recent call last):
     TypeError: lin_ucb: an argument must be known by its name, got 'nois'; did you mean 'noise'?
     """
-    return passes_to()(function)
+    where = function.__name__ if function.__name__ != "__init__" else function.__qualname__.split(".")[0]
+
+    @functools.wraps(function)
+    def called(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            return function(*args, **kwargs)
+        except TypeError:
+            # Without this test of the names, an error from inside the function would be masked.
+            if message := _misnamed(where.lower(), kwargs, [function, *unpacked(function).values()]):
+                raise TypeError(message) from None
+            raise
+
+    return called
 
 
-def passes_to(*others: Names) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """As `named`, for a function whose `**settings` are arguments of `others`, to which it passes them on.
+def unpacked(function: Callable[..., Any]) -> dict[str, type[Any]]:
+    """Return what a function's `**settings` may be: their name -> the `TypedDict`, if it says one.
 
-    A function that stands further down in the same file is given by its name.
+    >>> import superarm
+    >>> sorted(unpacked(superarm.logistic_ts)["fitting"].__annotations__)
+    ['learn_every', 'memory', 'memory_size', 'penalty', 'steps', 'tolerance']
     """
-
-    def decorate(function: Callable[P, R]) -> Callable[P, R]:
-        where = function.__name__ if function.__name__ != "__init__" else function.__qualname__.split(".")[0]
-
-        @functools.wraps(function)
-        def called(*args: P.args, **kwargs: P.kwargs) -> R:
-            try:
-                return function(*args, **kwargs)
-            except TypeError:
-                # Without this test of the names, an error from inside the function would be masked.
-                if message := _misnamed(where.lower(), kwargs, (function, *_found(function, others))):
-                    raise TypeError(message) from None
-                raise
-
-        return called
-
-    return decorate
+    true = inspect.unwrap(function)
+    for one in inspect.signature(true).parameters.values():
+        if one.kind is one.VAR_KEYWORD and (found := _unpacked(one.annotation, true.__globals__)):
+            return {one.name: found}
+    return {}
 
 
-def _found(function: Callable[..., Any], others: Iterable[Names]) -> list[Names]:
-    module = vars(sys.modules[function.__module__])
-    return [module[one] if isinstance(one, str) else one for one in others]
+def _unpacked(annotation: Any, names: Mapping[str, Any]) -> type[Any] | None:
+    """The class in `Unpack[...]`, which is a word where annotations are not evaluated."""
+    if isinstance(annotation, str):
+        inside = annotation.removeprefix("Unpack[").removesuffix("]")
+        return names.get(inside) if inside != annotation else None
+    found = get_args(annotation)
+    return found[0] if found and is_typeddict(found[0]) else None
 
 
 def warn(message: str, kind: type[Warning] = RuntimeWarning) -> None:
@@ -183,7 +193,7 @@ def _misnamed(where: str, given: Iterable[str], others: Sequence[Names]) -> str:
 
     A function that passes its arguments on to functions that are not among `others` may have any.
     """
-    if len(others) == 1 and callable(others[0]) and _passes_on(others[0]):
+    if len(others) == 1 and _takes_any(others[0]):
         return ""
     known = list(dict.fromkeys(name for one in others for name in _arguments(one)))
     for name in given:
@@ -194,12 +204,16 @@ def _misnamed(where: str, given: Iterable[str], others: Sequence[Names]) -> str:
     return ""
 
 
-def _passes_on(function: Callable[..., Any]) -> bool:
-    kinds = [one.kind for one in inspect.signature(function).parameters.values()]
+def _takes_any(names: Names) -> bool:
+    if is_typeddict(names) or not callable(names):
+        return False
+    kinds = [one.kind for one in inspect.signature(names).parameters.values()]
     return inspect.Parameter.VAR_KEYWORD in kinds
 
 
 def _arguments(names: Names) -> list[str]:
+    if is_typeddict(names):
+        return list(names.__annotations__)
     if not callable(names):
         return list(names)
     parameters = inspect.signature(names).parameters.values()

@@ -20,7 +20,7 @@ import math
 import tomllib
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import tomli_w
@@ -37,11 +37,12 @@ LARGEST = 64 * 2**20  # bytes of a file: a path oracle over 10^6 edges has some 
 MOST = 2**40  # a whole number: a horizon, say
 DEEPEST = 32  # tables in tables; a policy's parts go about 8 deep
 _KINDS = ("preset", "type", "function", "dtype")  # the word that says what a table is
+Named = TypeVar("Named", bound=Callable[..., Any])
 _FUNCTIONS: dict[str, Callable[..., Any]] = {}
 
 
 @checks.named
-def register(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+def register(name: str, function: Named) -> Named:
     """Give a function of yours a name, so that policies which use it can be written down and read again.
 
     >>> def steepest(layers, contexts): return contexts @ layers
@@ -58,7 +59,7 @@ def register(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 @checks.named
-def to_config(policy: Any) -> dict[str, Any]:
+def to_config(policy: Policy | Anytime) -> dict[str, Any]:
     """Return a policy as plain data: numbers, words, lists and tables.
 
     >>> import superarm
@@ -73,7 +74,7 @@ def to_config(policy: Any) -> dict[str, Any]:
 
 
 @checks.named
-def from_config(config: Mapping[str, Any]) -> Any:
+def from_config(config: Mapping[str, Any]) -> Policy | Anytime:
     """Return the policy that a configuration says; see `superarm.config` for its two forms.
 
     >>> policy = from_config({"preset": "comb_lin_ucb", "oracle": {"preset": "top_k", "k": 3}})
@@ -96,7 +97,7 @@ def from_config(config: Mapping[str, Any]) -> Any:
 
 
 @checks.named
-def save_policy(policy: Any, path: str | Path) -> Path:
+def save_policy(policy: Policy | Anytime, path: str | Path) -> Path:
     """Write a policy to a .toml or .json file."""
     target = Path(path)
     config = to_config(policy)
@@ -106,7 +107,7 @@ def save_policy(policy: Any, path: str | Path) -> Path:
 
 
 @checks.named
-def load_policy(path: str | Path) -> Any:
+def load_policy(path: str | Path) -> Policy | Anytime:
     """Read a policy from a .toml or .json file."""
     return from_config(read_config(path))
 

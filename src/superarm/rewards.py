@@ -16,6 +16,7 @@ from typing import Any, ClassVar
 
 import jax.numpy as jnp
 import numpy as np
+import numpy.typing as npt
 
 from superarm import checks
 from superarm.pytree import pytree, static
@@ -32,6 +33,9 @@ __all__ = [
     "mnl_revenue",
     "position_weighted",
 ]
+
+# (items (k,), mask (k,), scores (k,)) -> a number
+Worth = Callable[[Array, Array, Array], Array | float]
 
 
 class Reward(ABC):
@@ -120,7 +124,7 @@ class Function(Reward):
 
     kind: ClassVar[str | None] = None
 
-    fn: Callable[[Array, Array, Array], Array] = static()
+    fn: Worth = static()
 
     def value(self, items: Array, mask: Array, scores: Array) -> Array:
         """() what the function says."""
@@ -128,7 +132,7 @@ class Function(Reward):
 
 
 @checks.named
-def position_weighted(weights: Any) -> PositionWeighted:
+def position_weighted(weights: npt.ArrayLike) -> PositionWeighted:
     """Weigh the score in slot s by weights[s].
 
     Its best set is the k best items with the best first, which `oracles.top_k` returns.
@@ -145,7 +149,7 @@ def position_weighted(weights: Any) -> PositionWeighted:
 
 
 @checks.named
-def mnl_revenue(revenues: Any) -> MnlRevenue:
+def mnl_revenue(revenues: npt.ArrayLike) -> MnlRevenue:
     """Expect revenue from one customer who buys at most one item.
 
     Its best set of at most `size` items is what `oracles.assortment` returns.
@@ -163,7 +167,7 @@ def mnl_revenue(revenues: Any) -> MnlRevenue:
 
 
 @checks.named
-def function(fn: Callable[[Array, Array, Array], Any]) -> Function:
+def function(fn: Worth) -> Function:
     """Let a function of your own be the reward.
 
     Args:

@@ -108,10 +108,10 @@ class Event:
     feedback: Array
     observed: Array
     memo: Any = ()
-    variance: Any = ()
+    variance: Array | tuple[()] = ()
     cache: Any = ()
-    age: Any = ()
-    elapsed: Any = ()
+    age: Array | tuple[()] = ()
+    elapsed: Array | tuple[()] = ()
 
 
 @pytree
@@ -128,7 +128,7 @@ class Offer:
 
     contexts: Array
     mask: Array
-    shared: Any = field(default=(), kw_only=True)
+    shared: Array | tuple[()] = field(default=(), kw_only=True)
 
     @classmethod
     def of(cls, offer: Any) -> Offer:
@@ -161,7 +161,7 @@ class Outcome:
     value: Array
     best: Array
     best_reward: Array
-    variance: Any = ()
+    variance: Array | tuple[()] = ()
 
 
 class DuelScores(ABC):

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import superarm
+from superarm.checks import unpacked
 from superarm.policies.combine import combinations
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -52,7 +53,9 @@ def test_formulas_are_whole(name):
 def test_policies_that_are_named_exist(name):
     """What an entry advises in code is a preset, an argument or a word of the library."""
     entry = SAID["policies"][name]
-    arguments = set(inspect.signature(getattr(superarm, name)).parameters)
+    preset = getattr(superarm, name)
+    arguments = set(inspect.signature(preset).parameters)
+    arguments |= {key for one in unpacked(preset).values() for key in one.__annotations__}
     for word in entry["use"].split("`")[1::2]:
         called = word.split("(")[0]
         if "_" in called and "=" not in called and called not in arguments:
@@ -71,6 +74,13 @@ def test_pages_are_written_for_all(tmp_path):
         assert f".. autofunction:: superarm.{name}\n" in text
     overview = (tmp_path / "overview.md").read_text(encoding="utf-8")
     assert all(f"(generated/policies/{name}.md)" in overview for name in NAMES)
+
+
+def test_pages_say_the_settings_that_are_passed_on():
+    text = policy_pages.policy_page("glm_ucb", SAID["policies"]["glm_ucb"], {})
+    assert "`**fitting` takes, all by name:" in text
+    assert '| `memory` | "all", "window", "reservoir", "arms" |' in text
+    assert "| `penalty` | float, Radius, None |" in text
 
 
 def test_a_page_that_is_as_it_was_is_not_written_again(tmp_path):

@@ -7,7 +7,7 @@ it to a file or a store is imported when it is asked for.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -22,7 +22,7 @@ from superarm.agent.selection import Selection
 from superarm.agent.session import Session
 from superarm.agent.settings import Settings
 from superarm.agent.state import AgentState
-from superarm.agent.tables import Contexts, Id, Ids, Mask
+from superarm.agent.tables import Contexts, Id, Ids, Mask, OnOffer
 
 if TYPE_CHECKING:
     import jax
@@ -208,7 +208,7 @@ class Agent:
             return selection
 
     @checks.named
-    def select_many(self, batch: Iterable[Contexts | Mapping[str, Any]]) -> list[Selection]:
+    def select_many(self, batch: Iterable[Contexts | OnOffer]) -> list[Selection]:
         """Choose once for each of several contexts (n, d), or mappings of the arguments of `select`.
 
         The choices are those of `select` one by one. Many of one shape in a row are made in one compiled

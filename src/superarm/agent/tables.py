@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Protocol
+from typing import Any, Protocol, TypedDict
 
 import numpy as np
 import numpy.typing as npt
@@ -32,6 +32,14 @@ Mask = Sequence[bool] | npt.NDArray[Any]
 MAX_NUMBER = (
     1e9  # of a feature or of feedback: its square is finite in single precision, summed over features
 )
+
+
+class OnOffer(TypedDict, total=False):
+    """The arguments of a decision."""
+
+    contexts: Contexts | None
+    ids: Ids | None
+    mask: Mask | None
 
 
 @dataclass(slots=True)

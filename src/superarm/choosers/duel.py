@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal, get_args
 
 import jax
 import jax.numpy as jnp
@@ -18,7 +19,8 @@ from superarm.contract import Chooser
 from superarm.pytree import pytree, static
 from superarm.types import Array, Choice, PairScores
 
-STRATEGIES = ("asymmetric", "optimistic", "candidate")
+Strategy = Literal["asymmetric", "optimistic", "candidate"]
+STRATEGIES: tuple[Strategy, ...] = get_args(Strategy)
 
 
 @pytree
@@ -39,7 +41,7 @@ class Duel(Chooser):
     [0, 1]
     """
 
-    strategy: str = static(default="asymmetric")
+    strategy: Strategy = static(default="asymmetric")
     self_duels: bool = static(default=True)
 
     @property

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +22,8 @@ FOLDER = "lastfm-hetrec2011"
 NUM_TAGS = 20  # wen2015, section 6.3
 MIN_USERS = 2  # wen2015, section 6.3
 VARIANCE_FLOOR = 1e-9  # share of the user's variance; the usual smoothing of a Gaussian naive Bayes
-AUDIENCES = ("listeners", "taggers")
+Audience = Literal["listeners", "taggers"]
+AUDIENCES: tuple[Audience, ...] = get_args(Audience)
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +44,7 @@ class LastfmArtists:
 
 
 @lru_cache(maxsize=len(AUDIENCES))
-def load_lastfm(audience: str = "listeners") -> LastfmArtists:
+def load_lastfm(audience: Audience = "listeners") -> LastfmArtists:
     """Load the recommendation problem of wen2015, section 6.3.
 
         w(e) = mean over users u who listened to e of w_u(e),   w_u(e) = P(u likes e | listening count)
@@ -77,7 +79,7 @@ def load_lastfm(audience: str = "listeners") -> LastfmArtists:
 
 
 def build_lastfm(
-    listens: Integers, tagged: Integers, tag_names: dict[int, str], audience: str = "listeners"
+    listens: Integers, tagged: Integers, tag_names: dict[int, str], audience: Audience = "listeners"
 ) -> LastfmArtists:
     """Build the problem from rows (user, artist, count) and (user, artist, tag)."""
     tagged = np.unique(tagged, axis=0)

@@ -7,6 +7,7 @@ from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
+import numpy.typing as npt
 
 from superarm import checks
 from superarm.contract import Environment, Oracle
@@ -73,7 +74,9 @@ class Catalogue(Environment):
 
 
 @checks.named
-def catalogue(features: Any, means: Any, oracle: Oracle, *, noise: float | None = None) -> Catalogue:
+def catalogue(
+    features: npt.ArrayLike, means: npt.ArrayLike, oracle: Oracle, *, noise: float | None = None
+) -> Catalogue:
     """Return an environment with fixed items.
 
     Args:
@@ -88,17 +91,17 @@ def catalogue(features: Any, means: Any, oracle: Oracle, *, noise: float | None 
     50
     """
     where = "catalogue"
-    features = np.ascontiguousarray(checks.matrix(where, "features", features, (None, None)))
-    means = checks.matrix(where, "means", means, (features.shape[0],))
+    table: Any = np.ascontiguousarray(checks.matrix(where, "features", features, (None, None)))
+    expected = checks.matrix(where, "means", means, (table.shape[0],))
     weights: Weights
     if noise is None:
-        checks.between(where, "means", means, 0.0, 1.0)
+        checks.between(where, "means", expected, 0.0, 1.0)
         weights = BernoulliWeights()
     else:
         weights = GaussianWeights(scale=checks.nonnegative(where, "noise", noise))
     built = Catalogue(
-        features=features,
-        means=means,
+        features=table,
+        means=expected,
         weights=weights,
         oracle=exact(where, oracle),
     )

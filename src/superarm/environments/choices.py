@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Literal, get_args
 
 import jax
 import jax.numpy as jnp
+import numpy.typing as npt
 
 from superarm import checks
 from superarm.choosers.oracles import Assortment, assortment
 from superarm.contract import Environment
-from superarm.environments.scores import SCORES
+from superarm.environments.scores import SCORES, ScoreName
 from superarm.environments.semi_bandit import GaussianWeights, semi_bandit
 from superarm.environments.sphere import Score, SphereArms, sphere_arms
 from superarm.precision import FLOAT, double
@@ -20,6 +21,10 @@ from superarm.rewards import MnlRevenue
 from superarm.types import Array, Choice, Decision, Offer, Outcome, Spec
 
 __all__ = ["AssortmentChoices", "assortment_choices"]
+
+
+ChoiceFeedback = Literal["utility", "choice"]
+FEEDBACK: tuple[ChoiceFeedback, ...] = get_args(ChoiceFeedback)
 
 
 @pytree
@@ -73,13 +78,13 @@ class AssortmentChoices(Environment):
 
 @checks.named
 def assortment_choices(
-    revenues: Any,
+    revenues: npt.ArrayLike,
     size: int,
     *,
-    utility: str | Score = "linear",
+    utility: ScoreName | Score = "linear",
     scale: float = 3.0,
     dim: int = 5,
-    feedback: str = "utility",
+    feedback: ChoiceFeedback = "utility",
     noise: float = 0.1,
 ) -> AssortmentChoices:
     """Return an environment in which a customer buys one of the items on show, or nothing.
@@ -117,7 +122,7 @@ def assortment_choices(
         weights=GaussianWeights(scale=checks.nonnegative(where, "noise", noise)),
         oracle=oracle,
         scale=checks.nonnegative(where, "scale", scale),
-        feedback=checks.one_of(where, "feedback", feedback, ("utility", "choice")),
+        feedback=checks.one_of(where, "feedback", feedback, FEEDBACK),
     )
 
 

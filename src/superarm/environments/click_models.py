@@ -6,11 +6,12 @@ The paper's text ends after the document-based model; the others follow their st
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal, get_args
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+import numpy.typing as npt
 
 from superarm import checks, rewards
 from superarm.choosers.oracles import Matching, TopK, matching
@@ -41,7 +42,9 @@ def cosine(contexts: Array, a: Array) -> Array:
 
 
 ATTRACTIONS: dict[str, Score] = {"linear": linear, "quadratic": quadratic, "cosine": cosine}
-FEEDBACK = ("document", "position", "cascade", "semi-bandit")
+AttractionName = Literal["linear", "quadratic", "cosine"]
+ClickFeedback = Literal["document", "position", "cascade", "semi-bandit"]
+FEEDBACK: tuple[ClickFeedback, ...] = get_args(ClickFeedback)
 
 
 @pytree
@@ -159,12 +162,12 @@ class PairClicks:
 def clicks(
     oracle: Oracle,
     *,
-    feedback: str = "document",
-    reward: Any = None,
+    feedback: ClickFeedback = "document",
+    reward: Reward | rewards.Worth | None = None,
     dim: int = 10,
     num_arms: int = 20,
-    attraction: str | Score = "quadratic",
-    examination: Any = None,
+    attraction: AttractionName | Score = "quadratic",
+    examination: npt.ArrayLike | None = None,
     position_input: bool = False,
     raw: bool = False,
     noise: float = 0.1,

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import jax.numpy as jnp
+import numpy.typing as npt
 
 from superarm import checks
-from superarm.environments.duels_of_utilities import DuelWorld, duel_outcome
-from superarm.environments.labels import Classification, ClassRows, LabelledOffer, classification
+from superarm.environments.duels_of_utilities import DuelWorld, Preference, duel_outcome
+from superarm.environments.labels import Classification, ClassRows, LabelledOffer, Rows, classification
 from superarm.precision import FLOAT, double
 from superarm.pytree import pytree, static
 from superarm.types import Array, Decision, Outcome, Spec
@@ -48,14 +49,14 @@ class ClassDuels(DuelWorld):
             utilities = classes.astype(FLOAT)
         else:
             utilities = self.lead * (classes == offer.label).astype(FLOAT)
-        preference = "certain" if self.ordered else "logistic"
+        preference: Preference = "certain" if self.ordered else "logistic"
         return duel_outcome(key, preference, utilities, jnp.max(utilities), decision, False)
 
 
 @checks.named
 def class_duels(
-    data: Any,
-    labels: Any = None,
+    data: Rows | npt.ArrayLike,
+    labels: npt.ArrayLike | None = None,
     *,
     pool: int | None = None,
     chance: float = 0.7,

@@ -8,6 +8,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+import numpy.typing as npt
 
 from superarm import checks
 from superarm.environments.duels_of_utilities import DuelWorld
@@ -60,7 +61,7 @@ class MatrixDuels(DuelWorld):
 
 
 @checks.named
-def matrix_duels(chances: Any) -> MatrixDuels:
+def matrix_duels(chances: npt.ArrayLike) -> MatrixDuels:
     """Return an environment with a table of chances; it need not come from utilities.
 
     Regret is counted against the Condorcet winner, the arm that beats all others, which there must be.

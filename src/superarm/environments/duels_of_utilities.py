@@ -4,20 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import jax
 import jax.numpy as jnp
 
 from superarm import checks
 from superarm.contract import Environment
-from superarm.models.links import LINKS, PREFERENCE_LINKS
+from superarm.models.links import LINKS, PREFERENCE_LINKS, PreferenceLink
 from superarm.precision import FLOAT, double
 from superarm.pytree import pytree, static
 from superarm.types import Array, Decision, Offer, Outcome, Spec
 
 __all__ = ["Duels", "duels"]
 
+UtilityName = Literal["cosine", "square", "quadratic", "quadratic-vector", "linear"]
+Preference = PreferenceLink | Literal["certain"]
+PREFERENCES: tuple[Preference, ...] = (*PREFERENCE_LINKS, "certain")
 # (contexts (n, d), Theta (d,) or (d, d)) -> (n,)
 Utility = Callable[[Array, Array], Array]
 
@@ -56,7 +59,7 @@ UTILITIES: dict[str, Utility] = {
 }
 
 
-def preference_chance(link: str, gaps: Array) -> Array:
+def preference_chance(link: PreferenceLink, gaps: Array) -> Array:
     """The chance that the first of two is preferred when its utility is higher by `gaps`.
 
     "logistic" is Bradley & Terry's (1952) model, "probit" Thurstone's (1927), with noise of deviation 1 in
@@ -64,9 +67,6 @@ def preference_chance(link: str, gaps: Array) -> Array:
     >= 0.
     """
     return LINKS[link].mean(gaps)
-
-
-PREFERENCES = (*PREFERENCE_LINKS, "certain")
 
 
 class DuelWorld(Environment):
@@ -96,7 +96,7 @@ class Duels(DuelWorld):
     """New contexts in every round, with utilities. Build it with `duels`."""
 
     utility: Utility = static()
-    preference: str = static()
+    preference: Preference = static()
     dim: int = static()
     num_arms: int = static()
     tells_variance: bool = static()
@@ -127,7 +127,12 @@ class Duels(DuelWorld):
 
 
 def duel_outcome(
-    key: Array, preference: str, utilities: Array, best: Array, decision: Decision, tells_variance: bool
+    key: Array,
+    preference: Preference,
+    utilities: Array,
+    best: Array,
+    decision: Decision,
+    tells_variance: bool,
 ) -> Outcome:
     """Return the outcome of a duel when the arms' utilities are (n,) and the best of them is `best`.
 
@@ -155,9 +160,9 @@ def duel_outcome(
 
 @checks.named
 def duels(
-    utility: str | Utility = "square",
+    utility: UtilityName | Utility = "square",
     *,
-    preference: str = "logistic",
+    preference: Preference = "logistic",
     dim: int = 5,
     num_arms: int = 5,
     tells_variance: bool = False,

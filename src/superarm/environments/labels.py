@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+import numpy.typing as npt
 
 from superarm import checks
 from superarm.choosers import Best, Subset
@@ -96,10 +98,30 @@ class Classification(ChoiceWorld):
         return semi_bandit(key_weights, BernoulliWeights(), right, decision, optimum)
 
 
+class Rows(Protocol):
+    """Rows with a class, as loaders of `superarm.datasets` return them."""
+
+    @property
+    def features(self) -> npt.NDArray[Any]:
+        """(n, d)."""
+
+    @property
+    def labels(self) -> npt.NDArray[Any]:
+        """(n,) from 0 to K - 1."""
+
+    @property
+    def class_names(self) -> Sequence[str]:
+        """K names."""
+
+    @property
+    def categorical(self) -> bool:
+        """Whether features are codes without order."""
+
+
 @checks.named
 def classification(
-    data: Any,
-    labels: Any = None,
+    data: Rows | npt.ArrayLike,
+    labels: npt.ArrayLike | None = None,
     *,
     oracle: Oracle | None = None,
     pool: int | None = None,
@@ -139,8 +161,8 @@ def classification(
     50
     """
     where = "classification"
-    features, labels, num_classes, coded = _rows(where, data, labels, categorical)
-    num_rows = labels.size
+    features, classes, num_classes, coded = _rows(where, data, labels, categorical)
+    num_rows = classes.size
     chosen = num_rows if pool is None else checks.count(where, "pool", pool)
     checks.between(where, "pool", chosen, 1, num_rows)
     if coded and not rescale:
@@ -148,7 +170,7 @@ def classification(
     numbers, num_codes = _coded(features) if coded else (_scaled(features) if rescale else features, 0)
     built = Classification(
         features=numbers,
-        labels=labels,
+        labels=classes,
         chooser=chosen_by(where, oracle),
         num_classes=num_classes,
         pool=chosen,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Literal
 
 import jax
 import jax.numpy as jnp
@@ -19,6 +20,7 @@ from superarm.types import Array, Decision, Offer, Outcome, Spec
 
 __all__ = ["LogisticScores", "logistic_scores"]
 
+LatentName = Literal["h1", "h2", "h3", "h4", "h5", "h6", "linear"]
 # (contexts (n, d), theta (d,), matrix (d, d)) -> latent scores (n,)
 Latent = Callable[[Array, Array, Array], Array]
 
@@ -110,7 +112,7 @@ def distinct(key: Array, total: int, count: int) -> Array:
 def logistic_scores(
     oracle: Oracle | None = None,
     *,
-    latent: str | Latent = "h1",
+    latent: LatentName | Latent = "h1",
     dim: int = 20,
     num_arms: int = 5,
     pool: int = 2500,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Literal
 
 import jax
 import jax.numpy as jnp
@@ -45,6 +46,7 @@ def quadratic(key: Array, arms: Array, theta: Array) -> Array:
     return 0.01 * jnp.sum((arms @ jax.random.normal(key, (dim, dim), FLOAT)) ** 2, axis=1)
 
 
+FixedScoreName = Literal["linear", "logistic", "distance", "quadratic"]
 MEANS: dict[str, Means] = {
     "linear": linear,
     "logistic": logistic,
@@ -104,7 +106,7 @@ class FixedScores(ChoiceWorld):
 def fixed_scores(
     oracle: Oracle | None = None,
     *,
-    score: str = "linear",
+    score: FixedScoreName = "linear",
     dim: int = 20,
     num_arms: int = 50,
     noise: float = 0.5,

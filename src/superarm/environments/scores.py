@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Literal
 
 import jax
 import jax.numpy as jnp
@@ -35,6 +36,7 @@ def cosine(contexts: Array, a: Array) -> Array:
     return jnp.cos(jnp.pi * (contexts @ a))
 
 
+ScoreName = Literal["linear", "quadratic", "cosine"]
 SCORES: dict[str, Score] = {"linear": linear, "quadratic": quadratic, "cosine": cosine}
 
 
@@ -85,7 +87,7 @@ def _drawn(key: Array, weights: GaussianWeights, means: Array) -> Array:
 def nonlinear_scores(
     oracle: Oracle | None = None,
     *,
-    score: str | Score = "quadratic",
+    score: ScoreName | Score = "quadratic",
     dim: int = 80,
     num_arms: int = 20,
     noise: float = 0.01,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import jax
@@ -55,7 +55,7 @@ def _means(arms: SphereArms, a: Array, contexts: Array) -> Array:
 
 @double
 def sphere_arms(
-    where: str, name: str, score: str | Score, *, named: dict[str, Score], dim: int, num_arms: int
+    where: str, name: str, score: str | Score, *, named: Mapping[str, Score], dim: int, num_arms: int
 ) -> SphereArms:
     """Return the arms of the environment `where`, whose argument `name` is a score: a name or a function."""
     built = SphereArms(

@@ -8,6 +8,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+import numpy.typing as npt
 
 from superarm import checks
 from superarm.choosers import Best, Subset
@@ -80,7 +81,12 @@ class Stream(ChoiceWorld):
 
 @checks.named
 def stream(
-    contexts: Any, rewards: Any, oracle: Oracle | None = None, *, means: Any = None, mask: Any = None
+    contexts: npt.ArrayLike,
+    rewards: npt.ArrayLike,
+    oracle: Oracle | None = None,
+    *,
+    means: npt.ArrayLike | None = None,
+    mask: npt.ArrayLike | None = None,
 ) -> Stream:
     """Return an environment that plays rounds of yours in their order, from the first again after the last.
 

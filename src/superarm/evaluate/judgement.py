@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 import pandas as pd
@@ -14,14 +14,30 @@ from superarm import checks
 from superarm.agent.agent import Agent
 from superarm.agent.arms import require_places
 from superarm.evaluate.estimators.estimates import Estimates
-from superarm.evaluate.estimators.off_policy import off_policy
+from superarm.evaluate.estimators.estimators import METHODS, Method
+from superarm.evaluate.estimators.off_policy import EstimatingOptions, off_policy
 from superarm.evaluate.logs.log import Log
 from superarm.evaluate.propensities import chances_of
+from superarm.policies.anytime import Anytime
+from superarm.policy import Policy
 
 
-@checks.passes_to(off_policy)
+class JudgingOptions(EstimatingOptions, total=False):
+    """Settings of `judge` beside its policy, its log and what is learned from."""
+
+    draws: int | None
+    seed: int
+
+
+@checks.named
 def judge(
-    policy: Any, log: Log, *, train: float = 0.5, draws: int | None = None, seed: int = 0, **options: Any
+    policy: Policy | Anytime | Agent,
+    log: Log,
+    *,
+    train: float = 0.5,
+    draws: int | None = None,
+    seed: int = 0,
+    **options: Unpack[EstimatingOptions],
 ) -> Estimates:
     """Estimate what a policy would have earned per event.
 
@@ -104,15 +120,15 @@ class Judged:
     final: Estimates
 
 
-@checks.passes_to(judge, off_policy)
+@checks.named
 def judge_grid(
-    build: Callable[..., Any],
+    build: Callable[..., Policy | Anytime],
     grid: Mapping[str, Sequence[Any]],
     log: Log,
     *,
     train: float = 0.5,
-    method: str = "dr",
-    **options: Any,
+    method: Method = "dr",
+    **options: Unpack[JudgingOptions],
 ) -> Judged:
     """Judge a policy at every point of a grid; choose on one half of the rest, and report on the other.
 
@@ -138,13 +154,13 @@ def judge_grid(
     {'epsilon': 0.1}
     """
     where = "judge_grid"
-    checks.one_of(where, "method", method, ("dr", "ips", "snips", "direct"))
+    checks.one_of(where, "method", method, METHODS)
     if not grid or not all(len(values) for values in grid.values()):
         raise ValueError(f"{where}: grid must name an argument and its values, got {dict(grid)}")
     if log.propensities is None:
         if method != "direct":
             raise ValueError(f"{where}: log must have propensities for {method}, got None")
-        options = {"methods": ("direct",)} | options
+        options = {"methods": ("direct",), **options}
     learned, choosing, reporting = _parted(where, log, train, int(options.get("seed", 0)))
     points = [dict(zip(grid, values, strict=True)) for values in itertools.product(*grid.values())]
     rows = []
@@ -165,7 +181,7 @@ def _best(where: str, estimates: Any) -> int:
     return int(np.argmax(np.where(np.isfinite(estimates), estimates, -np.inf)))
 
 
-def _on(policy: Any, log: Log, learned: Any, judged: Any, options: dict[str, Any]) -> Estimates:
+def _on(policy: Any, log: Log, learned: Any, judged: Any, options: JudgingOptions) -> Estimates:
     """Judge by some events a policy that has learned from others."""
     order = np.concatenate([learned, judged])
     return judge(policy, log.take(order), train=len(learned) / len(order), **options)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from superarm.contract import Beliefs, Explorer, Model, Scale
-from superarm.models.links import response
+from superarm.models.links import LinkName, response
 from superarm.pytree import pytree, static
 from superarm.types import Array
 
@@ -22,7 +22,7 @@ class Responses(Explorer):
     """
 
     explorer: Explorer
-    link: str = static()
+    link: LinkName = static()
 
     def scores(self, key: Array, beliefs: Beliefs, count: Array) -> Array:
         """(n,) mu of the other's scores."""

@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 
 from superarm.contract import Beliefs, Explorer, Model, Scale
-from superarm.models.links import LINKS, response
+from superarm.models.links import LINKS, LinkName, response
 from superarm.precision import FLOAT, ZERO
 from superarm.pytree import pytree, static
 from superarm.schedules.radius import Radius
@@ -31,7 +31,7 @@ class UCB(Explorer):
 
     radius: Radius
     offset: Array = ZERO
-    link: str | None = static(default=None)
+    link: LinkName | None = static(default=None)
 
     def scores(self, key: Array, beliefs: Beliefs, count: Array) -> Array:
         """(n,) upper confidence bounds."""

@@ -13,14 +13,15 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
-from typing import Any
+from typing import Any, Literal, get_args
 
 from superarm import checks
 from superarm.errors import EngineError
 from superarm.jobs import processes
 from superarm.jobs.processes import Done, Job, OnRounds
 
-ENGINES = ("local", "ray")
+EngineName = Literal["local", "ray"]
+ENGINES: tuple[EngineName, ...] = get_args(EngineName)
 ANSWER_SECONDS = 5.0
 STORE_BYTES = 256 * 2**20  # of a Ray of our own; tables are small, and Ray would take 30 % of the memory
 

@@ -10,11 +10,11 @@ Yildirim, 2007), O(n d^2) a step.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+import numpy.typing as npt
 
 from superarm import checks
 from superarm.precision import FLOAT, double
@@ -36,7 +36,7 @@ class Design:
         steps: taken to find it.
     """
 
-    weights: Any
+    weights: npt.NDArray[np.float64]
     worst: float
     rank: int
     steps: int
@@ -49,7 +49,7 @@ class Design:
 
 @checks.named
 @double
-def g_optimal(arms: Any, *, tolerance: float = TOLERANCE) -> Design:
+def g_optimal(arms: npt.ArrayLike, *, tolerance: float = TOLERANCE) -> Design:
     """Return a design whose worst case is within `tolerance` of the least possible one.
 
     Args:
@@ -62,11 +62,11 @@ def g_optimal(arms: Any, *, tolerance: float = TOLERANCE) -> Design:
     ([0.5, 0.5, 0.0], True)
     """
     where = "g_optimal"
-    arms = checks.matrix(where, "arms", arms, (None, None))
-    if not np.any(arms):
-        raise ValueError(f"{where}: arms must not all be 0, got shape {arms.shape}")
+    features = checks.matrix(where, "arms", arms, (None, None))
+    if not np.any(features):
+        raise ValueError(f"{where}: arms must not all be 0, got shape {features.shape}")
     wanted = checks.positive(where, "tolerance", tolerance)
-    weights, worst, rank, steps = jax.jit(g_optimal_weights)(jnp.asarray(arms), wanted)
+    weights, worst, rank, steps = jax.jit(g_optimal_weights)(jnp.asarray(features), wanted)
     design = Design(np.asarray(weights), float(worst), int(rank), int(steps))
     if not design.gap <= wanted:
         raise RuntimeError(f"{where}: stopped after {design.steps} steps at a gap of {design.gap:.2g}")
@@ -75,7 +75,9 @@ def g_optimal(arms: Any, *, tolerance: float = TOLERANCE) -> Design:
 
 @checks.named
 @double
-def design_counts(rounds: int, weights: Any, *, least: float | None = None) -> Any:
+def design_counts(
+    rounds: int, weights: npt.ArrayLike, *, least: float | None = None
+) -> npt.NDArray[np.int64]:
     """Return (n,) whole numbers close to rounds * weights: Algorithm 3 of sun2026, on the design's support.
 
     Pukelsheim (2006), Optimal design of experiments, chapter 12. They add up to `rounds`.
@@ -90,18 +92,18 @@ def design_counts(rounds: int, weights: Any, *, least: float | None = None) -> A
     [4, 3, 0]
     """
     where = "design_counts"
-    weights = checks.matrix(where, "weights", weights, (None,))
-    if not np.all(weights >= 0.0) or not np.isclose(weights.sum(), 1.0):
-        raise ValueError(f"{where}: weights must be >= 0 and add up to 1, got a sum of {weights.sum():g}")
+    shares = checks.matrix(where, "weights", weights, (None,))
+    if not np.all(shares >= 0.0) or not np.isclose(shares.sum(), 1.0):
+        raise ValueError(f"{where}: weights must be >= 0 and add up to 1, got a sum of {shares.sum():g}")
     counts = np.asarray(
         jax.jit(rounded_counts, static_argnums=0)(
-            checks.count(where, "rounds", rounds), jnp.asarray(weights, FLOAT)
+            checks.count(where, "rounds", rounds), jnp.asarray(shares, FLOAT)
         )
     )
     if least is None:
         return counts
     floor = int(np.ceil(checks.nonnegative(where, "least", least)))
-    return np.where(weights > SUPPORT, np.maximum(counts, floor), counts)
+    return np.where(shares > SUPPORT, np.maximum(counts, floor), counts)
 
 
 def g_optimal_weights(arms: Array, tolerance: Array | float = TOLERANCE) -> tuple[Array, Array, Array, Array]:

@@ -3,48 +3,136 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Literal, TypedDict, get_args
 
 from superarm import checks
 from superarm.models.coefficients import Coefficients
-from superarm.models.fitting import Fitting
-from superarm.models.history import Memory
-from superarm.models.links import LINKS, link_of
-from superarm.models.losses import LOSSES
+from superarm.models.fitting import (
+    OPTIMIZERS,
+    PENALIZED,
+    REDUCTIONS,
+    Fitting,
+    Optimizer,
+    OptimizerName,
+    Penalized,
+    Reduction,
+)
+from superarm.models.history import MEMORIES, Memory, MemoryKind
+from superarm.models.links import LINKS, LinkName, link_of
+from superarm.models.losses import LOSSES, LossName
 from superarm.models.networks import Perceptron, Scorer, perceptron
 from superarm.models.neural import EffectiveDimension, Neural
 from superarm.models.newton import Newton
 from superarm.models.paired import Paired
 from superarm.precision import leaf
-from superarm.schedules.radius import is_schedule
+from superarm.schedules.radius import Radius, is_schedule
+
+Weighing = Literal["none", "feedback", "fit", "refit"]
+WEIGHINGS: tuple[Weighing, ...] = get_args(Weighing)
+RowsAt = Literal["current", "first"]
+ROWS_AT: tuple[RowsAt, ...] = get_args(RowsAt)
+
+
+class Keeping(TypedDict, total=False):
+    """Settings of every model that is fitted: how often, and to which decisions."""
+
+    learn_every: int
+    memory: MemoryKind
+    memory_size: int | None
+
+
+class NewtonFitting(Keeping, total=False):
+    """Settings of `glm` that leave its estimate as it is."""
+
+    tolerance: float
+    steps: int
+
+
+class PenalizedFitting(NewtonFitting, total=False):
+    """Settings of `glm` beside link, ridge and weights; those that need no weights are in `GlmFitting`."""
+
+    penalty: float | Radius | None
+
+
+class GlmFitting(PenalizedFitting, total=False):
+    """Settings of `glm` beside its link, its ridge, and weights, which are "none"."""
+
+    least_deviation: float | None
+
+
+class GlmSettings(GlmFitting, total=False):
+    """Settings of `glm` beside its link."""
+
+    ridge: float
+    weights: Weighing
+
+
+class Descent(TypedDict, total=False):
+    """Settings of `neural` that say how a step is made, and how many."""
+
+    learning_rate: float | Radius
+    optimizer: OptimizerName | Optimizer
+    steps: int
+
+
+class Training(Descent, Keeping, total=False):
+    """Settings of `neural` that say how a network is trained, when, and on what."""
+
+
+class NetworkSettings(Training, total=False):
+    """Settings of `neural` beside its network, its ridge, and what it is fitted to."""
+
+    row_scale: float | None
+    penalty: float | Radius | None
+    anchored: bool
+    reduction: Reduction
+    batch: int | None
+    tolerance: float | None
+    restart: bool
+    refresh: bool
+    weights: Weighing
+    gradients: RowsAt
+    linearized: bool
+    dimension: EffectiveDimension | None
+    penalized: Penalized
+    block: int | None
+    finish: bool
+
+
+class NeuralSettings(NetworkSettings, total=False):
+    """Settings of `neural` beside its network and its ridge."""
+
+    loss: LossName
+    least_deviation: float | None
 
 
 @checks.named
 def neural(
     network: Scorer | None = None,
     *,
-    ridge: Any = 1.0,
+    ridge: float | Radius = 1.0,
     row_scale: float | None = None,
-    loss: str = "squared",
-    learning_rate: Any = 0.01,
-    penalty: Any = None,
+    loss: LossName = "squared",
+    learning_rate: float | Radius = 0.01,
+    penalty: float | Radius | None = None,
     anchored: bool = True,
-    reduction: str = "sum",
-    optimizer: Any = "gd",
+    reduction: Reduction = "sum",
+    optimizer: OptimizerName | Optimizer = "gd",
     steps: int = 100,
     batch: int | None = None,
     tolerance: float | None = None,
     restart: bool = False,
     learn_every: int = 1,
-    memory: str = "all",
+    memory: MemoryKind = "all",
     memory_size: int | None = None,
     refresh: bool = False,
-    weights: str = "none",
-    gradients: str = "current",
+    weights: Weighing = "none",
+    gradients: RowsAt = "current",
     linearized: bool = False,
     dimension: EffectiveDimension | None = None,
     least_deviation: float | None = None,
-    penalized: str = "all",
+    penalized: Penalized = "all",
     block: int | None = None,
     finish: bool = False,
 ) -> Neural:
@@ -95,39 +183,38 @@ def neural(
     where = "neural"
     network = perceptron() if network is None else network
     checks.has(where, "network", network, ("check", "init", "apply", "gradients", "last_layer"))
-    shrinkage = ridge if is_schedule(ridge) else checks.positive(where, "ridge", ridge)
+    shrinkage = _scheduled(ridge, checks.positive, where, "ridge")
     if row_scale is None:
         row_scale = 1.0 / math.sqrt(network.width) if isinstance(network, Perceptron) else 1.0
+    strength: Any = penalty
     if penalty is None:
-        penalty = 0.0
+        strength = 0.0
         if isinstance(network, Perceptron) and network.parametrization == "ntk":
             if is_schedule(ridge):
                 raise ValueError(f"{where}: penalty must be given with a ridge that changes, got None")
-            penalty = network.width * shrinkage
+            strength = network.width * shrinkage
     if not isinstance(optimizer, str):
         checks.has(where, "optimizer", optimizer, ("init", "update"))
     else:
-        checks.one_of(where, "optimizer", optimizer, ("gd", "adam"))
+        checks.one_of(where, "optimizer", optimizer, OPTIMIZERS)
     kept = _memory(where, memory, memory_size)
     weigh, rebuilt = _weighing(where, weights, kept)
     inner = network.network if isinstance(network, Paired) else network
     layered = isinstance(inner, Perceptron)
-    if not layered and (finish or checks.one_of(where, "penalized", penalized, ("all", "last")) == "last"):
+    if not layered and (finish or checks.one_of(where, "penalized", penalized, PENALIZED) == "last"):
         must = "network must be a perceptron to treat its last layer apart"
         raise ValueError(f"{where}: {must}, got {type(inner).__name__}")
     apart = penalized == "last" and anchored and reduction == "sum"
-    if finish and (not apart or is_schedule(penalty) or not penalty > 0):
+    if finish and (not apart or is_schedule(strength) or not strength > 0):
         must = "finish needs penalized='last', anchored=True, reduction='sum' and a penalty above 0"
-        raise ValueError(f"{where}: {must}, got {penalized!r}, {anchored}, {reduction!r} and {penalty}")
+        raise ValueError(f"{where}: {must}, got {penalized!r}, {anchored}, {reduction!r} and {strength}")
     least = _least_deviation(where, least_deviation, weights, kept)
     return Neural(
         ridge=shrinkage,
         row_scale=checks.positive(where, "row_scale", row_scale),
         fitting=Fitting(
-            learning_rate=learning_rate
-            if is_schedule(learning_rate)
-            else checks.positive(where, "learning_rate", learning_rate),
-            penalty=penalty if is_schedule(penalty) else checks.nonnegative(where, "penalty", penalty),
+            learning_rate=_scheduled(learning_rate, checks.positive, where, "learning_rate"),
+            penalty=_scheduled(strength, checks.nonnegative, where, "penalty"),
             tolerance=None if tolerance is None else checks.positive(where, "tolerance", tolerance),
             loss=checks.one_of(where, "loss", loss, tuple(LOSSES)),
             optimizer=optimizer,
@@ -135,7 +222,7 @@ def neural(
             batch=None if batch is None else checks.count(where, "batch", batch),
             restart=bool(restart),
             anchored=bool(anchored),
-            reduction=checks.one_of(where, "reduction", reduction, ("sum", "mean")),
+            reduction=checks.one_of(where, "reduction", reduction, REDUCTIONS),
             penalized=penalized,
             block=None if block is None else checks.count(where, "block", block),
         ),
@@ -143,11 +230,11 @@ def neural(
         memory=kept,
         dimension=dimension,
         least_deviation=least,
-        finish=_finish(loss, penalty) if finish else None,
+        finish=_finish(loss, strength) if finish else None,
         learn_every=checks.count(where, "learn_every", learn_every),
         refresh=bool(refresh) or rebuilt,
         weigh=weigh,
-        rows_at=checks.one_of(where, "gradients", gradients, ("current", "first")),
+        rows_at=checks.one_of(where, "gradients", gradients, ROWS_AT),
         linearized=bool(linearized),
     )
 
@@ -155,15 +242,15 @@ def neural(
 @checks.named
 def glm(
     *,
-    link: str = "logistic",
+    link: LinkName = "logistic",
     ridge: float = 1.0,
-    penalty: Any = None,
-    weights: str = "refit",
+    penalty: float | Radius | None = None,
+    weights: Weighing = "refit",
     least_deviation: float | None = None,
     tolerance: float = 1e-12,
     steps: int = 50,
     learn_every: int = 1,
-    memory: str = "all",
+    memory: MemoryKind = "all",
     memory_size: int | None = None,
 ) -> Neural:
     """Return a generalized linear model: rewards with mean mu(x'theta), fitted by maximum likelihood.
@@ -192,8 +279,7 @@ def glm(
     """
     where = "glm"
     shrinkage = checks.positive(where, "ridge", ridge)
-    if penalty is None:
-        penalty = shrinkage
+    strength = shrinkage if penalty is None else penalty
     kept = _memory(where, memory, memory_size)
     weigh, rebuilt = _weighing(where, weights, kept)
     least = _least_deviation(where, least_deviation, weights, kept)
@@ -201,7 +287,7 @@ def glm(
         ridge=shrinkage,
         row_scale=leaf(1.0),
         fitting=Newton(
-            penalty=penalty if is_schedule(penalty) else checks.positive(where, "penalty", penalty),
+            penalty=_scheduled(strength, checks.positive, where, "penalty"),
             tolerance=checks.positive(where, "tolerance", tolerance),
             link=checks.one_of(where, "link", link, tuple(LINKS)),
             steps=checks.count(where, "steps", steps),
@@ -215,6 +301,11 @@ def glm(
     )
 
 
+def _scheduled(value: float | Radius, check: Callable[..., Any], where: str, name: str) -> Any:
+    """Return a schedule as it is, and a number checked."""
+    return value if is_schedule(value) else check(where, name, value)
+
+
 def _least_deviation(where: str, value: float | None, weights: str, memory: Memory) -> Any:
     """Return epsilon of preferences that are weighed by their variance; None not to."""
     if value is None:
@@ -225,12 +316,12 @@ def _least_deviation(where: str, value: float | None, weights: str, memory: Memo
     return checks.positive(where, "least_deviation", value)
 
 
-def _finish(loss: str, penalty: float) -> Newton:
+def _finish(loss: LossName, penalty: float) -> Newton:
     return Newton(penalty=leaf(penalty), tolerance=leaf(1e-12), link=link_of(loss).name)
 
 
 def _memory(where: str, memory: str, size: int | None) -> Memory:
-    kind = checks.one_of(where, "memory", memory, ("all", "window", "reservoir", "arms"))
+    kind = checks.one_of(where, "memory", memory, MEMORIES)
     if (kind in ("all", "arms")) != (size is None):
         need = f"{'given' if size is None else 'left out'} with memory={kind!r}"
         raise ValueError(f"{where}: memory_size must be {need}, got {size}")
@@ -239,7 +330,7 @@ def _memory(where: str, memory: str, size: int | None) -> Memory:
 
 def _weighing(where: str, weights: str, memory: Memory) -> tuple[str, bool]:
     """Return how observations are weighed, and whether the width is rebuilt for it."""
-    checks.one_of(where, "weights", weights, ("none", "feedback", "fit", "refit"))
+    checks.one_of(where, "weights", weights, WEIGHINGS)
     if weights == "fit" and memory.kind != "all":
         raise ValueError(f"{where}: weights must not be 'fit' with memory={memory.kind!r}, got 'fit'")
     return {"none": "", "refit": "feedback"}.get(weights, weights), weights == "refit"

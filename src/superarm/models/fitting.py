@@ -10,23 +10,42 @@ history only, block by block.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Any
+from typing import Any, Literal, Protocol, get_args
 
 import jax
 import jax.numpy as jnp
 
 from superarm.models.history import History
 from superarm.models.links import link_of
-from superarm.models.losses import LOSSES
+from superarm.models.losses import LOSSES, LossName
 from superarm.models.networks import Scorer
 from superarm.pytree import pytree, static
 from superarm.schedules.radius import is_schedule
 from superarm.types import Array
 
+OptimizerName = Literal["gd", "adam"]
+OPTIMIZERS: tuple[OptimizerName, ...] = get_args(OptimizerName)
+Reduction = Literal["sum", "mean"]
+REDUCTIONS: tuple[Reduction, ...] = get_args(Reduction)
+Penalized = Literal["all", "last"]
+PENALIZED: tuple[Penalized, ...] = get_args(Penalized)
 BLOCK = 512  # most rows per block of a full batch
 WIDE = 4  # small blocks in a wide one, where that is no more than BLOCK: full ones are a tenth faster
+
+
+class Optimizer(Protocol):
+    """What is asked of an Optax transformation; it brings its own learning rate."""
+
+    @property
+    def init(self) -> Callable[..., Any]:
+        """Parameters -> moments."""
+
+    @property
+    def update(self) -> Callable[..., Any]:
+        """A gradient, moments and parameters -> a step and moments."""
 
 
 @pytree
@@ -65,7 +84,7 @@ class Fitting:
     learning_rate: Any
     penalty: Any
     tolerance: Array | None = None
-    loss: str = static(default="squared")
+    loss: LossName = static(default="squared")
     optimizer: Any = static(default="gd")
     steps: int = static(default=100)
     batch: int | None = static(default=None)

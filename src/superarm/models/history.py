@@ -9,7 +9,7 @@ a fit costs O(arms) whatever the number of rounds.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, get_args
 
 import jax
 import jax.numpy as jnp
@@ -17,6 +17,9 @@ import jax.numpy as jnp
 from superarm.precision import FLOAT
 from superarm.pytree import pytree, static
 from superarm.types import Array, Event, Spec
+
+MemoryKind = Literal["all", "window", "reservoir", "arms"]
+MEMORIES: tuple[MemoryKind, ...] = get_args(MemoryKind)
 
 
 @pytree

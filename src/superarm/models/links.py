@@ -8,12 +8,22 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Literal, get_args
 
 import jax
 import jax.numpy as jnp
 
 from superarm.models import losses
+from superarm.models.losses import LossName
 from superarm.types import Array
+
+LinkName = Literal["identity", "logistic", "poisson", "probit", "exponential"]
+# Of preferences: Bradley & Terry, Thurstone & Mosteller, and exponential noise on each utility.
+PreferenceLink = Literal["logistic", "probit", "exponential"]
+PREFERENCE_LINKS: tuple[PreferenceLink, ...] = get_args(PreferenceLink)
+# Whose likelihoods take any real reward, perturbed ones, too.
+UnboundedLink = Literal["identity", "logistic", "poisson"]
+UNBOUNDED_LINKS: tuple[UnboundedLink, ...] = get_args(UnboundedLink)
 
 
 @dataclass(frozen=True)
@@ -28,8 +38,8 @@ class Link:
             probit and the exponential link, whose losses are not those of canonical links.
     """
 
-    name: str
-    loss: str
+    name: LinkName
+    loss: LossName
     mean: Callable[[Array], Array]
     information: Callable[[Array], Array]
 
@@ -65,17 +75,13 @@ def _exponential_information(score: Array) -> Array:
     return tail / (1.0 - tail)
 
 
-LINKS = {
+LINKS: dict[LinkName, Link] = {
     "identity": Link("identity", "squared", lambda score: score, jnp.ones_like),
     "logistic": Link("logistic", "logistic", jax.nn.sigmoid, _logistic_information),
     "poisson": Link("poisson", "poisson", jnp.exp, jnp.exp),
     "probit": Link("probit", "probit", _probit_mean, _probit_information),
     "exponential": Link("exponential", "exponential", _exponential_mean, _exponential_information),
 }
-
-
-# Of preferences: Bradley & Terry, Thurstone & Mosteller, and exponential noise on each utility.
-PREFERENCE_LINKS = ("logistic", "probit", "exponential")
 
 
 def link_of(loss: str) -> Link:
@@ -90,7 +96,7 @@ def link_of(loss: str) -> Link:
 TRACE = 1e-12  # far below what a reward can be told apart by, far above the rounding of 1
 
 
-def response(link: str, latent: Array) -> Array:
+def response(link: LinkName, latent: Array) -> Array:
     """(n,) mu of latent scores, in an order that stays theirs.
 
     Where the link is flat to the last digit, as the logistic one is above 37, a trace of the latent score

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import Literal
 
 import jax
 import jax.numpy as jnp
@@ -11,6 +12,7 @@ import jax.numpy as jnp
 from superarm.types import Array
 
 Loss = Callable[[Array, Array], Array]
+LossName = Literal["squared", "logistic", "poisson", "probit", "exponential"]
 
 
 def squared(score: Array, feedback: Array) -> Array:
@@ -53,7 +55,7 @@ def _log_laplace(score: Array) -> Array:
     return jnp.where(score >= 0.0, high, score - math.log(2.0))
 
 
-LOSSES: dict[str, Loss] = {
+LOSSES: dict[LossName, Loss] = {
     "squared": squared,
     "logistic": logistic,
     "poisson": poisson,

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol, get_args
 
 import jax
 import jax.numpy as jnp
@@ -20,7 +20,10 @@ from superarm.types import Array
 
 Pull = Callable[[Array], Any]
 INPUTS = -1  # features: as many as there are inputs
-PARAMETRIZATIONS = ("standard", "ntk", "gaussian", "shallow")
+Parametrization = Literal["standard", "ntk", "gaussian", "shallow"]
+PARAMETRIZATIONS: tuple[Parametrization, ...] = get_args(Parametrization)
+Precision = Literal["float32", "float64"]
+PRECISIONS: tuple[Precision, ...] = get_args(Precision)
 
 
 class Scorer(Protocol):
@@ -229,9 +232,9 @@ def perceptron(
     *,
     width: int = 100,
     depth: int = 2,
-    parametrization: str = "standard",
+    parametrization: Parametrization = "standard",
     biases: bool = False,
-    precision: str = "float32",
+    precision: Precision = "float32",
     features: int | None = None,
 ) -> Perceptron:
     """Return the papers' network: `depth` layers (L), `width` units in each hidden one (m).
@@ -256,7 +259,7 @@ def perceptron(
         depth=checks.count(where, "depth", depth, low=2),
         parametrization=checks.one_of(where, "parametrization", parametrization, PARAMETRIZATIONS),
         biases=bool(biases),
-        precision=checks.one_of(where, "precision", precision, ("float32", "float64")),
+        precision=checks.one_of(where, "precision", precision, PRECISIONS),
         features=0 if features is None else checks.count(where, "features", features, low=INPUTS),
     )
     if features is not None and (parametrization == "ntk" or depth < 3 or features == 0):

@@ -23,8 +23,8 @@ import jax.numpy as jnp
 
 from superarm.models.fitting import Fitted
 from superarm.models.history import History
-from superarm.models.links import LINKS
-from superarm.models.losses import LOSSES
+from superarm.models.links import LINKS, LinkName
+from superarm.models.losses import LOSSES, LossName
 from superarm.models.networks import Scorer
 from superarm.precision import FLOAT
 from superarm.pytree import pytree, static
@@ -54,13 +54,13 @@ class Newton:
 
     penalty: Any
     tolerance: Array
-    link: str = static(default="logistic")
+    link: LinkName = static(default="logistic")
     steps: int = static(default=50)
 
     restart = False
 
     @property
-    def loss(self) -> str:
+    def loss(self) -> LossName:
         """The loss that belongs to the link."""
         return LINKS[self.link].loss
 

@@ -6,21 +6,50 @@ exploration, appendix E.2; Verma, Dai, Lin, Jaillet & Low (2024), Neural dueling
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal, Unpack, get_args
 
 from superarm import checks
-from superarm.models.factory import neural
-from superarm.models.links import PREFERENCE_LINKS
-from superarm.models.networks import perceptron
+from superarm.models.factory import NetworkSettings, NeuralSettings, neural
+from superarm.models.links import PREFERENCE_LINKS, PreferenceLink
+from superarm.models.networks import Parametrization, perceptron
 from superarm.models.neural import Neural
 from superarm.models.paired import Paired
 
 # Duels per block of a fit: of a policy that has learned few come, the rest are of an arm with itself.
 BLOCK = 128
+RowsOf = Literal["last-layer", "gradient"]
+ROWS_OF: tuple[RowsOf, ...] = get_args(RowsOf)
 
 
-@checks.passes_to(neural)
+class UtilitySettings(NetworkSettings, total=False):
+    """Settings of `shallow_model` beside its least deviation."""
+
+    units: int
+    hidden: int
+    features: int | None
+    ridge: float
+    link: PreferenceLink
+    rows: RowsOf
+    parametrization: Parametrization
+
+
+class ShallowSettings(UtilitySettings, total=False):
+    """Settings of `shallow_model`."""
+
+    least_deviation: float | None
+
+
+class FullGradientSettings(NeuralSettings, total=False):
+    """Settings of `full_gradient_model`."""
+
+    units: int
+    hidden: int
+    ridge: float
+
+
+@checks.named
 def shallow_model(
     *,
     units: int = 32,
@@ -28,10 +57,10 @@ def shallow_model(
     features: int | None = None,
     ridge: float = 1.0,
     least_deviation: float | None = 0.1,
-    link: str = "logistic",
-    rows: str = "last-layer",
-    parametrization: str = "standard",
-    **fitting: Any,
+    link: PreferenceLink = "logistic",
+    rows: RowsOf = "last-layer",
+    parametrization: Parametrization = "standard",
+    **fitting: Unpack[NetworkSettings],
 ) -> Neural:
     """The model of the paper's figures (appendix E.2): u(x) = theta'phi(x), all trained by Adam.
 
@@ -67,8 +96,9 @@ def shallow_model(
     """
     where = "shallow_model"
     checks.one_of(where, "link", link, PREFERENCE_LINKS)
-    if "loss" in fitting:
-        raise ValueError(f"{where}: loss must be left out, the link says it, got {fitting['loss']!r}")
+    given: Mapping[str, Any] = fitting
+    if "loss" in given:
+        raise ValueError(f"{where}: loss must be left out, the link says it, got {given['loss']!r}")
     layers = checks.count(where, "hidden", hidden)
     network = perceptron(
         width=units,
@@ -88,13 +118,16 @@ def shallow_model(
         "restart": True,
         "least_deviation": least_deviation,
         "block": BLOCK,
+        **fitting,
     }
-    kind = checks.one_of(where, "rows", rows, ("last-layer", "gradient"))
-    return replace(neural(Paired(network), **{**settings, **fitting}), rows=kind)
+    kind = checks.one_of(where, "rows", rows, ROWS_OF)
+    return replace(neural(Paired(network), **settings), rows=kind)
 
 
-@checks.passes_to(neural)
-def full_gradient_model(*, units: int = 32, hidden: int = 2, ridge: float = 1.0, **fitting: Any) -> Neural:
+@checks.named
+def full_gradient_model(
+    *, units: int = 32, hidden: int = 2, ridge: float = 1.0, **fitting: Unpack[NeuralSettings]
+) -> Neural:
     """The model of NDB: a perceptron from standard normal weights, fitted from there by Adam every round.
 
     Args:
@@ -120,5 +153,6 @@ def full_gradient_model(*, units: int = 32, hidden: int = 2, ridge: float = 1.0,
         "restart": True,
         "refresh": True,
         "block": BLOCK,
+        **fitting,
     }
-    return neural(Paired(network), **{**settings, **fitting})
+    return neural(Paired(network), **settings)

@@ -27,13 +27,13 @@ recorded.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Unpack
 
 import numpy as np
 
 from superarm import checks
 from superarm.contract import Oracle
-from superarm.policies.bae2026_recipe import LINEAR, NETWORK, TRAINING, Recipe, V, W
+from superarm.policies.bae2026_recipe import LINEAR, NETWORK, Recipe, RecipeTraining, V, W
 from superarm.policy import Policy
 from superarm.schedules.bernstein_tails import VARIANCE
 
@@ -48,7 +48,7 @@ __all__ = [
 ]
 
 
-@checks.passes_to(TRAINING)
+@checks.named
 def neural_log_ucb_1(
     oracle: Oracle | None = None,
     *,
@@ -57,7 +57,7 @@ def neural_log_ucb_1(
     kappa: float = 10.0,
     norm_bound: float = 1.0,
     units: int = 20,
-    **training: Any,
+    **training: Unpack[RecipeTraining],
 ) -> Policy:
     """NeuralLog-UCB-1 as in the experiments; `neural_log_ucb_1_theory` is Algorithm 1 as written.
 
@@ -80,7 +80,7 @@ def neural_log_ucb_1(
     return recipe.ucb(oracle, VARIANCE * np.sqrt(recipe.kappa), "logistic", units, training)
 
 
-@checks.passes_to(TRAINING)
+@checks.named
 def neural_log_ucb_2(
     oracle: Oracle | None = None,
     *,
@@ -89,7 +89,7 @@ def neural_log_ucb_2(
     kappa: float = 10.0,
     norm_bound: float = 1.0,
     units: int = 20,
-    **training: Any,
+    **training: Unpack[RecipeTraining],
 ) -> Policy:
     """NeuralLog-UCB-2 as in the experiments; `neural_log_ucb_2_theory` is Algorithm 2 as written.
 
@@ -104,7 +104,7 @@ def neural_log_ucb_2(
     return recipe.ucb(oracle, np.float64(1.0), None, units, training)
 
 
-@checks.passes_to(TRAINING)
+@checks.named
 def neural_log_ts_1(
     oracle: Oracle | None = None,
     *,
@@ -113,7 +113,7 @@ def neural_log_ts_1(
     kappa: float = 10.0,
     norm_bound: float = 1.0,
     units: int = 20,
-    **training: Any,
+    **training: Unpack[RecipeTraining],
 ) -> Policy:
     """NeuralLog-TS-1 as in the experiments (appendices I and J). Arguments as in `neural_log_ucb_1`.
 
@@ -126,7 +126,7 @@ def neural_log_ts_1(
     return recipe.thompson(oracle, np.sqrt(recipe.kappa), units, training)
 
 
-@checks.passes_to(TRAINING)
+@checks.named
 def neural_log_ts_2(
     oracle: Oracle | None = None,
     *,
@@ -135,7 +135,7 @@ def neural_log_ts_2(
     kappa: float = 10.0,
     norm_bound: float = 1.0,
     units: int = 20,
-    **training: Any,
+    **training: Unpack[RecipeTraining],
 ) -> Policy:
     """NeuralLog-TS-2 as in the experiments (appendices I and J). Arguments as in `neural_log_ucb_1`.
 
@@ -148,7 +148,7 @@ def neural_log_ts_2(
     return recipe.thompson(oracle, np.float64(1.0), units, training)
 
 
-@checks.passes_to(TRAINING)
+@checks.named
 def ncbf_ucb(
     oracle: Oracle | None = None,
     *,
@@ -157,7 +157,7 @@ def ncbf_ucb(
     kappa: float = 10.0,
     norm_bound: float = 1.0,
     units: int = 20,
-    **training: Any,
+    **training: Unpack[RecipeTraining],
 ) -> Policy:
     """NCBF-UCB as in bae2026's experiments. Arguments as in `neural_log_ucb_1`.
 
@@ -174,7 +174,7 @@ def ncbf_ucb(
     return recipe.ucb(oracle, recipe.kappa, None, units, training)
 
 
-@checks.passes_to(TRAINING)
+@checks.named
 def logistic_ucb_1(
     oracle: Oracle | None = None,
     *,
@@ -182,7 +182,7 @@ def logistic_ucb_1(
     ridge: float = 1.0,
     kappa: float = 10.0,
     norm_bound: float = 1.0,
-    **training: Any,
+    **training: Unpack[RecipeTraining],
 ) -> Policy:
     """Logistic-UCB-1 in the form of bae2026's experiments: linear scores. See `logistic_ucb_1_original`.
 
@@ -197,7 +197,7 @@ def logistic_ucb_1(
     return recipe.ucb(oracle, VARIANCE * np.sqrt(recipe.kappa), "logistic", 0, training)
 
 
-@checks.passes_to(TRAINING)
+@checks.named
 def ada_ofu_ecolog(
     oracle: Oracle | None = None,
     *,
@@ -205,7 +205,7 @@ def ada_ofu_ecolog(
     ridge: float = 1.0,
     kappa: float = 10.0,
     norm_bound: float = 1.0,
-    **training: Any,
+    **training: Unpack[RecipeTraining],
 ) -> Policy:
     """Ada-OFU-ECOLog in the form of bae2026's experiments: linear, variance-weighted. See `ecolog`.
 

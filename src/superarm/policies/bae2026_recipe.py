@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -12,7 +12,8 @@ from superarm.choosers import Duel
 from superarm.contract import Chooser, Explorer, Oracle
 from superarm.explorers import UCB, PairThompson, PairUCB, Responses, Thompson
 from superarm.models import Coefficients, EffectiveDimension, Paired, Preferences, perceptron
-from superarm.models.factory import neural
+from superarm.models.factory import Training, neural
+from superarm.models.links import LinkName
 from superarm.policies.parts import chosen_by
 from superarm.policy import Policy
 from superarm.precision import leaf
@@ -22,8 +23,14 @@ from superarm.widths import Diagonal, Full
 
 NETWORK, LINEAR = "network", "linear"
 V, W = "V", "W"
-# Of `neural`: what the presets pass on.
-TRAINING = ("learning_rate", "optimizer", "steps", "learn_every", "memory", "memory_size", "width")
+WidthName = Literal["diagonal", "full"]
+WIDTHS: tuple[WidthName, ...] = get_args(WidthName)
+
+
+class RecipeTraining(Training, total=False):
+    """Settings of the presets: of `neural`, and the width."""
+
+    width: WidthName
 
 
 class Recipe:
@@ -51,7 +58,7 @@ class Recipe:
         self.share = leaf(share)
 
     def ucb(
-        self, oracle: Oracle | None, power: Any, link: str | None, units: int, training: dict[str, Any]
+        self, oracle: Oracle | None, power: Any, link: LinkName | None, units: int, training: RecipeTraining
     ) -> Policy:
         """Return the optimistic policy; `power` is what multiplies beta, `link` where the bonus is added."""
         explorer: Explorer = UCB(radius=self._radius(power), link=link)
@@ -59,14 +66,14 @@ class Recipe:
             explorer = Responses(explorer, "logistic")
         return self._policy(chosen_by(self.where, oracle), explorer, self._network(units), training)
 
-    def thompson(self, oracle: Oracle | None, power: Any, units: int, training: dict[str, Any]) -> Policy:
+    def thompson(self, oracle: Oracle | None, power: Any, units: int, training: RecipeTraining) -> Policy:
         """Return the policy that draws; `power` is what multiplies beta."""
         explorer: Explorer = Thompson(scale=self._radius(power), joint=False)
         if oracle is not None:
             explorer = Responses(explorer, "logistic")
         return self._policy(chosen_by(self.where, oracle), explorer, self._network(units), training)
 
-    def duel(self, chooser: Duel, rule: str, power: Any, units: int, training: dict[str, Any]) -> Policy:
+    def duel(self, chooser: Duel, rule: str, power: Any, units: int, training: RecipeTraining) -> Policy:
         """Return the policy that compares two arms; `power` is what multiplies beta."""
         radius = self._radius(power)
         explorer: Explorer = PairUCB(radius) if rule == "ucb" else PairThompson(radius)
@@ -86,10 +93,10 @@ class Recipe:
             scale=leaf(power),
         )
 
-    def _policy(self, chooser: Chooser, explorer: Explorer, network: Any, training: dict[str, Any]) -> Policy:
-        settings = {"learning_rate": 0.01, "steps": 100, "learn_every": 50, **training}
-        checks.keywords(self.where, training, TRAINING)
-        kind = checks.one_of(self.where, "width", settings.pop("width", "diagonal"), ("diagonal", "full"))
+    def _policy(self, chooser: Chooser, explorer: Explorer, network: Any, training: RecipeTraining) -> Policy:
+        settings: dict[str, Any] = {"learning_rate": 0.01, "steps": 100, "learn_every": 50, **training}
+        checks.keywords(self.where, training, RecipeTraining)
+        kind = checks.one_of(self.where, "width", settings.pop("width", "diagonal"), WIDTHS)
         width = Diagonal() if kind == "diagonal" else Full()
         model = neural(
             network,

@@ -13,7 +13,8 @@ nu_T; here it is that of the round.
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Required, TypedDict, Unpack
 
 import jax
 import numpy as np
@@ -23,6 +24,7 @@ from superarm.contract import Explorer, Oracle
 from superarm.explorers import UCB, Responses, Thompson
 from superarm.models import EffectiveDimension, perceptron
 from superarm.models.factory import neural
+from superarm.models.networks import Precision
 from superarm.policies.parts import chosen_by
 from superarm.policy import Policy
 from superarm.precision import leaf
@@ -37,22 +39,26 @@ __all__ = [
     "neural_log_ucb_2_theory",
 ]
 
-CONSTANTS = [
-    "norm_bound",
-    "delta",
-    "units",
-    "depth",
-    "learning_rate",
-    "steps",
-    "c1",
-    "c5",
-    "c_radius",
-    "precision",
-]
+
+class Constants(TypedDict, total=False):
+    """Settings of the presets: the constants of the theorems, and the network."""
+
+    norm_bound: Required[float]
+    delta: Required[float]
+    units: int
+    depth: int
+    learning_rate: float | None
+    steps: int
+    c1: float
+    c5: float
+    c_radius: float
+    precision: Precision
 
 
-@checks.passes_to(CONSTANTS)
-def neural_log_ucb_1_theory(oracle: Oracle | None = None, *, kappa: float, **constants: Any) -> Policy:
+@checks.named
+def neural_log_ucb_1_theory(
+    oracle: Oracle | None = None, *, kappa: float, **constants: Unpack[Constants]
+) -> Policy:
     """Algorithm 1: mu(f(x; theta)) + R sqrt(kappa) nu_t ||g(x; theta_0) / sqrt(m)||_{V_t^-1}.
 
     Args:
@@ -72,8 +78,8 @@ def neural_log_ucb_1_theory(oracle: Oracle | None = None, *, kappa: float, **con
     return theory.policy(UCB(radius=theory.radius(VARIANCE * np.sqrt(kappa)), link="logistic"))
 
 
-@checks.passes_to(CONSTANTS)
-def neural_log_ucb_2_theory(oracle: Oracle | None = None, **constants: Any) -> Policy:
+@checks.named
+def neural_log_ucb_2_theory(oracle: Oracle | None = None, **constants: Unpack[Constants]) -> Policy:
     """Algorithm 2: g(x; theta_0)'(theta - theta_0) + nu_t ||g(x; theta_0) / sqrt(m)||_{W_t^-1}.
 
     Arguments as in `neural_log_ucb_1_theory`, without kappa.
@@ -87,8 +93,10 @@ def neural_log_ucb_2_theory(oracle: Oracle | None = None, **constants: Any) -> P
     return theory.policy(theory.through(UCB(radius=theory.radius(1.0))))
 
 
-@checks.passes_to(CONSTANTS)
-def neural_log_ts_1_theory(oracle: Oracle | None = None, *, kappa: float, **constants: Any) -> Policy:
+@checks.named
+def neural_log_ts_1_theory(
+    oracle: Oracle | None = None, *, kappa: float, **constants: Unpack[Constants]
+) -> Policy:
     """Appendix I: draws around f(x; theta) with sd sqrt(kappa) nu_t ||g(x; theta_0) / sqrt(m)||_{V_t^-1}.
 
     Arguments as in `neural_log_ucb_1_theory`.
@@ -103,8 +111,8 @@ def neural_log_ts_1_theory(oracle: Oracle | None = None, *, kappa: float, **cons
     return theory.policy(theory.through(Thompson(scale=theory.radius(np.sqrt(kappa)), joint=False)))
 
 
-@checks.passes_to(CONSTANTS)
-def neural_log_ts_2_theory(oracle: Oracle | None = None, **constants: Any) -> Policy:
+@checks.named
+def neural_log_ts_2_theory(oracle: Oracle | None = None, **constants: Unpack[Constants]) -> Policy:
     """Appendix I: draws around g(x; theta_0)'(theta - theta_0) with sd nu_t ||g / sqrt(m)||_{W_t^-1}.
 
     Arguments as in `neural_log_ucb_1_theory`, without kappa.
@@ -118,13 +126,14 @@ def neural_log_ts_2_theory(oracle: Oracle | None = None, **constants: Any) -> Po
     return theory.policy(theory.through(Thompson(scale=theory.radius(1.0), joint=False)))
 
 
-def _known(where: str, constants: dict[str, Any]) -> dict[str, Any]:
+def _known(where: str, constants: Constants) -> Constants:
     """Return the constants; all must be known, and the two without a default given."""
-    checks.keywords(where, constants, CONSTANTS)
+    given: Mapping[str, Any] = constants
+    checks.keywords(where, given, Constants)
     for name in ("norm_bound", "delta"):
-        if name not in constants:
+        if name not in given:
             raise TypeError(f"{where}: {name} must be given")
-        checks.real(where, name, constants[name])
+        checks.real(where, name, given[name])
     return constants
 
 
@@ -148,7 +157,7 @@ class _Theory:
         c1: float = 1.0,
         c5: float = 1.0,
         c_radius: float = 1.0,
-        precision: str = "float32",
+        precision: Precision = "float32",
     ) -> None:
         self.where, self.oracle, self.chooser = where, oracle, chosen_by(where, oracle)
         checks.positive(where, "norm_bound", norm_bound)

@@ -6,7 +6,7 @@ from superarm import checks
 from superarm.contract import Oracle
 from superarm.explorers import EpsilonGreedy, Uniform
 from superarm.models import ItemMeans
-from superarm.policies.parts import chosen_by, linear_model, width_of
+from superarm.policies.parts import LinearWidthName, chosen_by, linear_model, width_of
 from superarm.policy import Policy
 
 __all__ = ["epsilon_greedy", "uniform"]
@@ -37,7 +37,7 @@ def epsilon_greedy(
     epsilon: float = 0.1,
     prior_scale: float = 1.0,
     noise: float = 1.0,
-    width: str = "full",
+    width: LinearWidthName = "full",
 ) -> Policy:
     """With probability epsilon choose at random, otherwise by the linear model's mean.
 

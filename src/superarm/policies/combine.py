@@ -8,13 +8,13 @@ What no paper has falls out of it. A combination that makes no sense is refused 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal, TypedDict, Unpack, get_args
 
 from superarm import checks
 from superarm.choosers import Best, Duel, Subset
-from superarm.choosers.duel import STRATEGIES
+from superarm.choosers.duel import STRATEGIES, Strategy
 from superarm.contract import Chooser, Explorer, Model, Oracle, Width
 from superarm.explorers import (
     UCB,
@@ -30,26 +30,56 @@ from superarm.explorers import (
     Uniform,
 )
 from superarm.models import Coefficients, Ensemble, Neural, OnePassLogistic, PerturbedHistory, glm, perceptron
-from superarm.models.factory import neural
-from superarm.models.links import link_of
+from superarm.models.factory import GlmSettings, NeuralSettings, neural
+from superarm.models.links import LINKS, LinkName, link_of
 from superarm.models.preferences import preferences
-from superarm.policies.parts import LINEAR_WIDTHS, NEURAL_WIDTHS, linear_model, radius_of
+from superarm.policies.parts import LINEAR_WIDTHS, NEURAL_WIDTHS, NeuralWidthName, linear_model, radius_of
 from superarm.policy import Policy, require_scores
 from superarm.schedules import Constant, Radius
 
 WHERE = "combine"
-LINKS = ("identity", "logistic", "poisson", "probit", "exponential")
 TAILS = ("probit", "exponential")  # whose losses want rewards in [0, 1]
-MODELS = ("linear", *LINKS, "one-pass", "neural", "neural-logistic")
-EXPLORERS = ("ucb", "ts", "ensemble", "perturbed", "greedy", "epsilon-greedy", "uniform")
+ModelName = LinkName | Literal["linear", "one-pass", "neural", "neural-logistic"]
+MODELS: tuple[ModelName, ...] = ("linear", *LINKS, "one-pass", "neural", "neural-logistic")
+ExplorerName = Literal["ucb", "ts", "ensemble", "perturbed", "greedy", "epsilon-greedy", "uniform"]
+EXPLORERS: tuple[ExplorerName, ...] = get_args(ExplorerName)
 CHOOSERS = ("one arm", "a set", "a duel")
 OF_DUELS = ("logistic", *TAILS, "one-pass", "neural-logistic")  # what a preference can be a reward of
 WIDE = ("ucb", "ts")  # explorers that ask for a width
-SETTINGS: dict[str, tuple[checks.Names, ...]] = {  # of each model
-    "linear": (("prior_scale", "noise"),),
-    "one-pass": (("ridge", "norm_bound"),),
-    **dict.fromkeys(LINKS, (glm,)),
-    **dict.fromkeys(("neural", "neural-logistic"), (("units", "depth"), neural)),
+
+
+class LinearSettings(TypedDict, total=False):
+    """Settings of "linear"."""
+
+    prior_scale: float
+    noise: float
+
+
+class OnePassSettings(TypedDict, total=False):
+    """Settings of "one-pass"."""
+
+    ridge: float
+    norm_bound: float
+
+
+class PerceptronSettings(NeuralSettings, total=False):
+    """Settings of "neural" and "neural-logistic"."""
+
+    units: int
+    depth: int
+    ridge: float
+
+
+class CombineSettings(LinearSettings, OnePassSettings, PerceptronSettings, total=False):
+    """Settings of the named models; those of `superarm.glm` have the names of a network's."""
+
+
+SETTINGS: dict[ModelName, type[Any]] = {
+    "linear": LinearSettings,
+    "one-pass": OnePassSettings,
+    **dict.fromkeys(LINKS, GlmSettings),
+    "neural": PerceptronSettings,
+    "neural-logistic": PerceptronSettings,
 }
 
 
@@ -65,17 +95,17 @@ class Exploring:
 
 
 def combine(
-    model: Any = "linear",
+    model: ModelName | Model = "linear",
     *,
-    explorer: str | Explorer = "ucb",
-    chooser: Any = None,
-    width: str | Width | None = None,
+    explorer: ExplorerName | Explorer = "ucb",
+    chooser: Oracle | Chooser | Strategy | None = None,
+    width: NeuralWidthName | Width | None = None,
     radius: float | Radius = 1.0,
     draws: int = 1,
     epsilon: float = 0.1,
     perturbation: float = 0.3,
     members: int = 10,
-    **settings: Any,
+    **settings: Unpack[CombineSettings],
 ) -> Policy:
     """Return the policy of four parts. Docs: "Combinations" lists which there are.
 
@@ -121,7 +151,7 @@ def combine(
             raise ValueError(f"{WHERE}: {must} among duels, got 'candidate'")
         # Members start alike: while they agree, an arm would meet itself, and nothing would be learned.
         chosen = replace(chosen, self_duels=False)
-    part, link = _model(model, kind, duel, settings)
+    part, link = _model(model, kind, duel, dict(settings))
     part, chosen_width = _with_width(part, kind, width)
     part = _explored(part, kind, link, duel, exploring)
     part = preferences(WHERE, part) if duel else part
@@ -145,7 +175,7 @@ def _chooser(chooser: Any) -> Chooser:
     return Subset(checks.part(WHERE, "chooser", chooser, Oracle))
 
 
-def _model(model: Any, kind: str, duel: bool, settings: dict[str, Any]) -> tuple[Any, str]:
+def _model(model: Any, kind: str, duel: bool, settings: dict[str, Any]) -> tuple[Any, LinkName]:
     """The model, and the link from its scores to rewards."""
     if not isinstance(model, str):
         checks.part(WHERE, "model", model, Model)
@@ -157,22 +187,21 @@ def _model(model: Any, kind: str, duel: bool, settings: dict[str, Any]) -> tuple
     name = checks.one_of(WHERE, "model", model, MODELS)
     if duel:
         checks.one_of(WHERE, "model of a duel", name, OF_DUELS)
-    known = (glm,) if name == "linear" and kind == "perturbed" else SETTINGS[name]
-    checks.keywords(WHERE, settings, combine, *known)
+    known = GlmSettings if name == "linear" and kind == "perturbed" else SETTINGS[name]
+    checks.keywords(WHERE, settings, combine, known)
     return _named(name, kind, duel, settings)
 
 
-def _named(name: str, kind: str, duel: bool, settings: dict[str, Any]) -> tuple[Any, str]:
+def _named(name: ModelName, kind: str, duel: bool, settings: dict[str, Any]) -> tuple[Any, LinkName]:
     if name == "linear" and kind == "perturbed":
         return glm(link="identity", weights="none", **settings), "identity"
     if name == "linear":
         return linear_model(WHERE, **{"prior_scale": 1.0, "noise": 1.0, **settings}), "identity"
     if name in LINKS:
-        weights = "refit" if kind in WIDE and not duel else "none"
-        return glm(link=name, **{"weights": weights, **settings}), name
+        given: dict[str, Any] = {"weights": "refit" if kind in WIDE and not duel else "none", **settings}
+        return glm(link=LINKS[name].name, **given), name
     if name == "one-pass":
-        given = {"ridge": 1.0, "norm_bound": 1.0, **settings}
-        return _one_pass(**given), "logistic"
+        return _one_pass(**{"ridge": 1.0, "norm_bound": 1.0, **settings}), "logistic"
     logistic = name == "neural-logistic"
     network: Any = perceptron(width=settings.pop("units", 32), depth=settings.pop("depth", 2))
     steady = {"reduction": "mean", "penalty": 1.0, "row_scale": 1.0, "optimizer": "adam"}
@@ -200,7 +229,7 @@ def _with_width(part: Any, kind: str, width: Any) -> tuple[Any, Any]:
     if width is not None and not isinstance(width, str):
         return part, checks.part(WHERE, "width", width, Width)
     deep = network and not isinstance(part.network, Coefficients)
-    known: dict[str, Any] = NEURAL_WIDTHS if deep else LINEAR_WIDTHS
+    known: Mapping[Any, Width] = NEURAL_WIDTHS if deep else LINEAR_WIDTHS
     name = checks.one_of(WHERE, "width", width or ("auto" if deep else "full"), tuple(known))
     return (replace(part, rows="last-layer") if name == "last-layer" else part), known[name]
 
@@ -271,7 +300,7 @@ def combinations() -> Iterator[Combination]:
                 yield Combination(model, explorer, name, *_widths(model, explorer, chooser))
 
 
-def _widths(model: str, explorer: str, chooser: Any) -> tuple[tuple[str, ...], str]:
+def _widths(model: ModelName, explorer: ExplorerName, chooser: Any) -> tuple[tuple[str, ...], str]:
     try:
         combine(model, explorer=explorer, chooser=chooser)
     except ValueError as error:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Unpack
 
 from superarm import checks
 from superarm.choosers import Duel
-from superarm.choosers.duel import STRATEGIES
+from superarm.choosers.duel import STRATEGIES, Strategy
 from superarm.contract import Explorer, Model
 from superarm.explorers import PairColstim, PairEnsemble, PairThompson, PairUCB, PairUniform
 from superarm.models import Ensemble, ItemMeans, Preferences, glm
-from superarm.models.links import PREFERENCE_LINKS
+from superarm.models.factory import GlmFitting, PenalizedFitting
+from superarm.models.links import PREFERENCE_LINKS, PreferenceLink
 from superarm.models.preferences import preferences
-from superarm.policies.oh2026 import RULES
+from superarm.policies.oh2026 import RULES, Rule
 from superarm.policies.parts import radius_of, refuse_beside_model
 from superarm.policy import Policy
 from superarm.schedules import Radius
@@ -21,16 +22,22 @@ from superarm.widths import Full
 __all__ = ["colstim", "ensemble_duel", "glm_duel", "max_inp", "max_pair_ucb", "uniform_duel"]
 
 
-@checks.passes_to(glm)
+class UtilityFitting(PenalizedFitting, total=False):
+    """Settings of the linear model of `ensemble_duel`."""
+
+    ridge: float
+
+
+@checks.named
 def glm_duel(
     *,
-    rule: str = "ucb",
-    strategy: str = "asymmetric",
+    rule: Rule = "ucb",
+    strategy: Strategy = "asymmetric",
     radius: float | Radius = 1.0,
-    link: str = "logistic",
+    link: PreferenceLink = "logistic",
     ridge: float = 1.0,
     self_duels: bool = True,
-    **fitting: Any,
+    **fitting: Unpack[GlmFitting],
 ) -> Policy:
     """A duel with linear utilities x'theta, fitted by maximum likelihood to the differences of features.
 
@@ -59,14 +66,14 @@ def glm_duel(
     return _linear_duel(where, explorer, strategy, link, ridge, self_duels, fitting)
 
 
-@checks.passes_to(glm)
+@checks.named
 def max_inp(
     *,
     radius: float | Radius = 1.0,
-    link: str = "logistic",
+    link: PreferenceLink = "logistic",
     ridge: float = 1.0,
     self_duels: bool = True,
-    **fitting: Any,
+    **fitting: Unpack[GlmFitting],
 ) -> Policy:
     """MaxInP: of the arms that no other is surely better than, the two that differ most in information.
 
@@ -82,14 +89,14 @@ def max_inp(
     return _linear_duel(where, explorer, "candidate", link, ridge, self_duels, fitting)
 
 
-@checks.passes_to(glm)
+@checks.named
 def max_pair_ucb(
     *,
     radius: float | Radius = 1.0,
-    link: str = "logistic",
+    link: PreferenceLink = "logistic",
     ridge: float = 1.0,
     self_duels: bool = True,
-    **fitting: Any,
+    **fitting: Unpack[GlmFitting],
 ) -> Policy:
     """MaxPairUCB: the pair with the highest sum of utilities and width.
 
@@ -105,15 +112,15 @@ def max_pair_ucb(
     return _linear_duel(where, explorer, "optimistic", link, ridge, self_duels, fitting)
 
 
-@checks.passes_to(glm)
+@checks.named
 def colstim(
     *,
     radius: float | Radius = 1.0,
     threshold: float = 1.0,
-    link: str = "logistic",
+    link: PreferenceLink = "logistic",
     ridge: float = 1.0,
     self_duels: bool = True,
-    **fitting: Any,
+    **fitting: Unpack[GlmFitting],
 ) -> Policy:
     """CoLSTIM: the first arm by perturbed utilities, the second by its optimistic challenge to the first.
 
@@ -144,14 +151,14 @@ def colstim(
     return _linear_duel(where, explorer, "asymmetric", link, ridge, self_duels, fitting)
 
 
-@checks.passes_to(glm)
+@checks.named
 def ensemble_duel(
-    model: Any = None,
+    model: Model | None = None,
     *,
     size: int = 10,
     perturbation: float = 0.3,
     self_duels: bool | None = None,
-    **fitting: Any,
+    **fitting: Unpack[UtilityFitting],
 ) -> Policy:
     """A duel of two members of an ensemble, drawn at random: each names its best arm.
 
@@ -214,11 +221,11 @@ def uniform_duel(*, self_duels: bool = True) -> Policy:
 def _linear_duel(
     where: str,
     explorer: Explorer,
-    strategy: str,
-    link: str,
+    strategy: Strategy,
+    link: PreferenceLink,
     ridge: float,
     self_duels: bool,
-    fitting: dict[str, Any],
+    fitting: GlmFitting,
 ) -> Policy:
     checks.one_of(where, "link", link, PREFERENCE_LINKS)
     return Policy(

@@ -10,7 +10,7 @@ from superarm.contract import Oracle, Width
 from superarm.explorers import UCB, Thompson
 from superarm.models import Neural, perceptron
 from superarm.models.factory import neural
-from superarm.policies.parts import chosen_by, radius_of, with_width
+from superarm.policies.parts import NeuralWidthName, chosen_by, radius_of, with_width
 from superarm.policy import Policy
 from superarm.schedules import Radius
 
@@ -35,7 +35,7 @@ def cn_ucb(
     *,
     radius: float | Radius = 1.0,
     offset: float = 0.0,
-    width: str | Width = "auto",
+    width: NeuralWidthName | Width = "auto",
 ) -> Policy:
     """CN-UCB (Algorithm 1): the network's score plus a multiple of its gradient's width.
 
@@ -72,7 +72,7 @@ def cn_ts(
     draws: int = 10,
     offset: float = 0.0,
     squared: bool = False,
-    width: str | Width = "auto",
+    width: NeuralWidthName | Width = "auto",
 ) -> Policy:
     """CN-TS (Algorithm 2): each arm's best of M draws around the network's score.
 

@@ -15,6 +15,7 @@ from superarm.models import Neural, perceptron
 from superarm.models.factory import neural
 from superarm.policies.anytime import Anytime, doubling
 from superarm.policies.hwang2023 import cn_ts, cn_ucb
+from superarm.policies.parts import NeuralWidthName
 from superarm.schedules import Radius
 
 __all__ = ["cn_ts_doubling", "cn_ucb_doubling"]
@@ -38,7 +39,7 @@ def cn_ucb_doubling(
     period: int = 100,
     radius: float | Radius | Callable[[int], float | Radius] = 1.0,
     offset: float | Callable[[int], float] = 0.0,
-    width: str | Width = "auto",
+    width: NeuralWidthName | Width = "auto",
 ) -> Anytime:
     """CN-UCB with doubling (Algorithms 3 and 5 of hwang2023): the network grows, the history is replayed.
 
@@ -81,7 +82,7 @@ def cn_ts_doubling(
     scale: float | Callable[[int], float] = 1.0,
     draws: int = 10,
     offset: float | Callable[[int], float] = 0.0,
-    width: str | Width = "auto",
+    width: NeuralWidthName | Width = "auto",
 ) -> Anytime:
     """CN-TS with doubling (Algorithms 4 and 5 of hwang2023): the network grows, the history is replayed.
 

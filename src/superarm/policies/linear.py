@@ -5,7 +5,7 @@ from __future__ import annotations
 from superarm import checks
 from superarm.choosers import Best
 from superarm.explorers import UCB, Thompson
-from superarm.policies.parts import linear_model, radius_of, width_of
+from superarm.policies.parts import LinearWidthName, linear_model, radius_of, width_of
 from superarm.policy import Policy
 from superarm.schedules import Radius
 
@@ -18,7 +18,7 @@ def lin_ucb(
     radius: float | Radius = 1.0,
     prior_scale: float = 1.0,
     noise: float = 1.0,
-    width: str = "full",
+    width: LinearWidthName = "full",
 ) -> Policy:
     """LinUCB: the arm with the highest mean + radius * width, one parameter shared by all arms.
 
@@ -48,7 +48,7 @@ def lin_ts(
     noise: float = 1.0,
     draws: int = 1,
     joint: bool = True,
-    width: str = "full",
+    width: LinearWidthName = "full",
 ) -> Policy:
     """Linear Thompson sampling: the best arm for a draw of the parameters.
 

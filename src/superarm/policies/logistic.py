@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Unpack
 
 from superarm import checks
 from superarm.contract import Explorer, Oracle
 from superarm.explorers import UCB, Responses, Thompson
 from superarm.models import OnePassLogistic, glm
-from superarm.policies.parts import chosen_by, radius_of, width_of
+from superarm.models.factory import GlmFitting, NewtonFitting, PenalizedFitting
+from superarm.models.links import LinkName
+from superarm.policies.parts import LinearWidthName, chosen_by, radius_of, width_of
 from superarm.policy import Policy
 from superarm.schedules import Radius
 from superarm.schedules.radius import LogGrowth
@@ -17,15 +19,15 @@ from superarm.widths import Full
 __all__ = ["ecolog", "glm_ucb", "logistic_ts", "logistic_ucb_1_original"]
 
 
-@checks.passes_to(glm)
+@checks.named
 def glm_ucb(
     oracle: Oracle | None = None,
     *,
     radius: float | Radius = 1.0,
-    link: str = "logistic",
+    link: LinkName = "logistic",
     ridge: float = 1.0,
-    width: str = "full",
-    **fitting: Any,
+    width: LinearWidthName = "full",
+    **fitting: Unpack[GlmFitting],
 ) -> Policy:
     """GLM-UCB: mu(x'theta) + radius ||x||_{M^-1} with M = ridge I + sum x x', theta by maximum likelihood.
 
@@ -54,16 +56,16 @@ def glm_ucb(
     )
 
 
-@checks.passes_to(glm)
+@checks.named
 def logistic_ts(
     oracle: Oracle | None = None,
     *,
     scale: float = 1.0,
-    link: str = "logistic",
+    link: LinkName = "logistic",
     ridge: float = 1.0,
     draws: int = 1,
-    width: str = "full",
-    **fitting: Any,
+    width: LinearWidthName = "full",
+    **fitting: Unpack[PenalizedFitting],
 ) -> Policy:
     """Thompson sampling by the Laplace approximation: theta ~ N(theta_hat, scale^2 H^-1).
 
@@ -97,9 +99,9 @@ def logistic_ts(
     )
 
 
-@checks.passes_to(glm)
+@checks.named
 def logistic_ucb_1_original(
-    oracle: Oracle | None = None, *, dim: int, radius: float | Radius = 1.0, **fitting: Any
+    oracle: Oracle | None = None, *, dim: int, radius: float | Radius = 1.0, **fitting: Unpack[NewtonFitting]
 ) -> Policy:
     """Logistic-UCB-1 as its authors run it: mu(x'theta) + radius ||x||_{V^-1}, V = d I + sum x x'.
 
@@ -136,7 +138,7 @@ def ecolog(
     radius: float | Radius = 1.0,
     ridge: float = 1.0,
     norm_bound: float = 1.0,
-    width: str = "full",
+    width: LinearWidthName = "full",
 ) -> Policy:
     """ECOLog as published: one pass, constant memory, x'theta + radius ||x||_{W^-1}.
 

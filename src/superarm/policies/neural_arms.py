@@ -8,7 +8,7 @@ from superarm.contract import Width
 from superarm.explorers import UCB, Thompson
 from superarm.models import Neural, perceptron
 from superarm.models.factory import neural
-from superarm.policies.parts import radius_of, with_width
+from superarm.policies.parts import NeuralWidthName, radius_of, with_width
 from superarm.policy import Policy
 from superarm.schedules import Radius
 
@@ -28,7 +28,7 @@ def single_arm_model() -> Neural:
 
 @checks.named
 def neural_ucb(
-    model: Neural | None = None, *, radius: float | Radius = 1.0, width: str | Width = "diagonal"
+    model: Neural | None = None, *, radius: float | Radius = 1.0, width: NeuralWidthName | Width = "diagonal"
 ) -> Policy:
     """NeuralUCB: the arm with the highest f(x; theta) + radius ||g(x; theta)||_{Z^-1}.
 
@@ -53,7 +53,11 @@ def neural_ucb(
 
 @checks.named
 def neural_ts(
-    model: Neural | None = None, *, scale: float = 1.0, draws: int = 1, width: str | Width = "diagonal"
+    model: Neural | None = None,
+    *,
+    scale: float = 1.0,
+    draws: int = 1,
+    width: NeuralWidthName | Width = "diagonal",
 ) -> Policy:
     """NeuralTS: the arm with the highest draw from N(f(x; theta), nu^2 lambda ||g(x; theta)||^2_{Z^-1}).
 

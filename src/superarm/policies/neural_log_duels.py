@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Unpack
 
 import numpy as np
 
 from superarm import checks
 from superarm.choosers import Duel
-from superarm.choosers.duel import STRATEGIES
-from superarm.policies.bae2026_recipe import NETWORK, TRAINING, Recipe, V, W
-from superarm.policies.oh2026 import RULES
+from superarm.choosers.duel import STRATEGIES, Strategy
+from superarm.policies.bae2026_recipe import NETWORK, Recipe, RecipeTraining, V, W
+from superarm.policies.oh2026 import RULES, Rule
 from superarm.policy import Policy
 
 __all__ = ["neural_log_duel"]
 
 
-@checks.passes_to(TRAINING)
+@checks.named
 def neural_log_duel(
     *,
-    rule: str = "ucb",
-    strategy: str = "asymmetric",
+    rule: Rule = "ucb",
+    strategy: Strategy = "asymmetric",
     variances: bool = True,
     nu: float = 1.0,
     ridge: float = 1.0,
@@ -28,7 +28,7 @@ def neural_log_duel(
     norm_bound: float = 1.0,
     units: int = 20,
     self_duels: bool = True,
-    **training: Any,
+    **training: Unpack[RecipeTraining],
 ) -> Policy:
     """NeuralLog for duels: a preference is a Bernoulli observation of f(x_1) - f(x_2).
 

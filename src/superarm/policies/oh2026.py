@@ -6,18 +6,19 @@ exploration.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal, Unpack, get_args
 
 from superarm import checks
 from superarm.choosers import Duel
-from superarm.choosers.duel import STRATEGIES
+from superarm.choosers.duel import STRATEGIES, Strategy
 from superarm.contract import Explorer
 from superarm.explorers import PairThompson, PairUCB
 from superarm.models import Coefficients, Neural, full_gradient_model, shallow_model
-from superarm.models.factory import neural
 from superarm.models.networks import INPUTS
 from superarm.models.preferences import preferences
+from superarm.models.utilities import FullGradientSettings, ShallowSettings, UtilitySettings
 from superarm.policies.parts import radius_of, refuse_beside_model
 from superarm.policy import Policy
 from superarm.schedules import Radius
@@ -26,19 +27,20 @@ from superarm.widths.gram import Gram
 
 __all__ = ["ndb_ts", "ndb_ucb", "nldb", "nvldb", "nvldb_theory"]
 
-RULES = ("ucb", "ts")
+Rule = Literal["ucb", "ts"]
+RULES: tuple[Rule, ...] = get_args(Rule)
 
 
-@checks.passes_to(shallow_model, neural)
+@checks.named
 def nvldb(
     model: Neural | None = None,
     *,
-    rule: str = "ucb",
-    strategy: str = "asymmetric",
+    rule: Rule = "ucb",
+    strategy: Strategy = "asymmetric",
     radius: float | Radius = 1.0,
     listing: bool = True,
     self_duels: bool = True,
-    **settings: Any,
+    **settings: Unpack[ShallowSettings],
 ) -> Policy:
     """NVLDB (Algorithm 1): a neural utility, variance-weighted, explored over its last layer.
 
@@ -62,16 +64,16 @@ def nvldb(
     return _shallow("nvldb", model, rule, strategy, radius, listing, self_duels, settings)
 
 
-@checks.passes_to(shallow_model, neural)
+@checks.named
 def nldb(
     model: Neural | None = None,
     *,
-    rule: str = "ucb",
-    strategy: str = "asymmetric",
+    rule: Rule = "ucb",
+    strategy: Strategy = "asymmetric",
     radius: float | Radius = 1.0,
     listing: bool = True,
     self_duels: bool = True,
-    **settings: Any,
+    **settings: Unpack[UtilitySettings],
 ) -> Policy:
     """NLDB: NVLDB without variances; all preferences count alike, whatever the model says. See `nvldb`.
 
@@ -79,24 +81,24 @@ def nldb(
     >>> superarm.nldb(rule="ts", units=8).name
     'nldb'
     """
-    if settings.get("least_deviation") is not None:
+    given: Mapping[str, Any] = settings
+    if given.get("least_deviation") is not None:
         must = "least_deviation must be left out, since all count alike; `nvldb` has one"
-        raise ValueError(f"nldb: {must}, got {settings['least_deviation']}")
-    if model is None:
-        settings = {**settings, "least_deviation": None}
-    else:
+        raise ValueError(f"nldb: {must}, got {given['least_deviation']}")
+    alike: ShallowSettings = {**settings, "least_deviation": None}
+    if model is not None:
         model = replace(_given("nldb", model, settings), least_deviation=None)
-    return _shallow("nldb", model, rule, strategy, radius, listing, self_duels, settings)
+    return _shallow("nldb", model, rule, strategy, radius, listing, self_duels, alike)
 
 
-@checks.passes_to(shallow_model, neural)
+@checks.named
 def nvldb_theory(
     *,
-    rule: str = "ucb",
-    strategy: str = "asymmetric",
+    rule: Rule = "ucb",
+    strategy: Strategy = "asymmetric",
     radius: float | Radius = 1.0,
     self_duels: bool = True,
-    **settings: Any,
+    **settings: Unpack[ShallowSettings],
 ) -> Policy:
     """NVLDB as Algorithm 1 writes it: features of equation 2, theta at the optimum after every fit.
 
@@ -126,13 +128,13 @@ def nvldb_theory(
     return _shallow("nvldb_theory", None, rule, strategy, radius, False, self_duels, settings)
 
 
-@checks.passes_to(full_gradient_model, neural)
+@checks.named
 def ndb_ucb(
     model: Neural | None = None,
     *,
     radius: float | Radius = 1.0,
     self_duels: bool = False,
-    **settings: Any,
+    **settings: Unpack[FullGradientSettings],
 ) -> Policy:
     """NDB-UCB: a neural utility explored over all parameters; the two arms differ.
 
@@ -155,13 +157,13 @@ def ndb_ucb(
     return _all_parameters(where, model, explorer, self_duels, settings)
 
 
-@checks.passes_to(full_gradient_model, neural)
+@checks.named
 def ndb_ts(
     model: Neural | None = None,
     *,
     radius: float | Radius = 1.0,
     self_duels: bool = False,
-    **settings: Any,
+    **settings: Unpack[FullGradientSettings],
 ) -> Policy:
     """NDB-TS: NDB-UCB with the challenger drawn. See `ndb_ucb`.
 
@@ -175,7 +177,7 @@ def ndb_ts(
 
 
 def _all_parameters(
-    where: str, model: Neural | None, explorer: Explorer, self_duels: bool, settings: dict[str, Any]
+    where: str, model: Neural | None, explorer: Explorer, self_duels: bool, settings: FullGradientSettings
 ) -> Policy:
     chosen = full_gradient_model(**settings) if model is None else _given(where, model, settings)
     return Policy(
@@ -190,12 +192,12 @@ def _all_parameters(
 def _shallow(
     where: str,
     model: Neural | None,
-    rule: str,
-    strategy: str,
+    rule: Rule,
+    strategy: Strategy,
     radius: float | Radius,
     listing: bool,
     self_duels: bool,
-    settings: dict[str, Any],
+    settings: ShallowSettings,
 ) -> Policy:
     chosen = shallow_model(**settings) if model is None else _given(where, model, settings)
     reach = radius_of(where, radius)
@@ -209,7 +211,7 @@ def _shallow(
     )
 
 
-def _given(where: str, model: Any, settings: dict[str, Any]) -> Neural:
+def _given(where: str, model: Any, settings: Mapping[str, Any]) -> Neural:
     refuse_beside_model(where, settings)
     if not isinstance(model, Neural) or isinstance(model.network, Coefficients):
         raise TypeError(f"{where}: model must be neural(...), got {type(model).__name__}")

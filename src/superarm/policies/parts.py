@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 from superarm import checks
 from superarm.choosers import Best, Subset
 from superarm.contract import Chooser, LinearWidth, Model, Oracle, Width
 from superarm.models import Linear, Neural
 from superarm.schedules import Constant, Radius
-from superarm.schedules.radius import is_schedule
 from superarm.widths import Auto, Diagonal, Dual, Full, Sketched
 
-LINEAR_WIDTHS: dict[str, LinearWidth] = {"full": Full(), "diagonal": Diagonal(), "sketched": Sketched()}
-NEURAL_WIDTHS: dict[str, Width] = {
+LinearWidthName = Literal["full", "diagonal", "sketched"]
+NeuralWidthName = Literal["auto", "full", "dual", "sketched", "diagonal", "last-layer"]
+LINEAR_WIDTHS: dict[LinearWidthName, LinearWidth] = {
+    "full": Full(),
+    "diagonal": Diagonal(),
+    "sketched": Sketched(),
+}
+NEURAL_WIDTHS: dict[NeuralWidthName, Width] = {
     "auto": Auto(),
     "full": Full(),
     "dual": Dual(),
@@ -32,12 +38,12 @@ def linear_model(where: str, prior_scale: float, noise: float) -> Linear:
     )
 
 
-def width_of(where: str, width: str) -> LinearWidth:
+def width_of(where: str, width: LinearWidthName) -> LinearWidth:
     """Return the width of that name."""
     return LINEAR_WIDTHS[checks.one_of(where, "width", width, tuple(LINEAR_WIDTHS))]
 
 
-def with_width(where: str, model: Neural, width: str | Width) -> tuple[Neural, Width]:
+def with_width(where: str, model: Neural, width: NeuralWidthName | Width) -> tuple[Neural, Width]:
     """Return the model and the width of that name; a width of the user's is taken as it is."""
     checks.part(where, "model", model, Model)  # not a network, which it is made of
     if not isinstance(width, str):
@@ -46,11 +52,10 @@ def with_width(where: str, model: Neural, width: str | Width) -> tuple[Neural, W
     return (replace(model, rows="last-layer") if width == "last-layer" else model), chosen
 
 
-def radius_of(where: str, radius: Any) -> Radius:
+def radius_of(where: str, radius: float | Radius) -> Radius:
     """Return a schedule: the given one, or a constant."""
-    if is_schedule(radius):
-        chosen: Radius = radius
-        return chosen
+    if isinstance(radius, Radius):
+        return radius
     return Constant(value=checks.nonnegative(where, "radius", radius))
 
 
@@ -61,7 +66,7 @@ def chosen_by(where: str, oracle: Oracle | None) -> Chooser:
     return Subset(checks.part(where, "oracle", oracle, Oracle))
 
 
-def refuse_beside_model(where: str, settings: dict[str, Any]) -> None:
+def refuse_beside_model(where: str, settings: Mapping[str, Any]) -> None:
     """Refuse settings of a model beside a model that has its own."""
     if named := sorted(name for name in settings if settings[name] is not None):
         raise ValueError(f"{where}: {', '.join(named)} must be left out with a model, got both")

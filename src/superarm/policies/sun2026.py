@@ -5,23 +5,26 @@ Sun, Wang & Xu (2026), Provable anytime ensemble sampling algorithms in nonlinea
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Unpack
 
 from superarm import checks
 from superarm.contract import Explorer, Model, Oracle
 from superarm.explorers import EnsembleSampling, Greedy, Responses, Thompson
 from superarm.models import Ensemble, Linear, Neural, PerturbedHistory, glm, perceptron
-from superarm.models.factory import neural
-from superarm.models.links import link_of
-from superarm.policies.parts import chosen_by, width_of
-from superarm.policies.warm_ups import warm_up
+from superarm.models.factory import GlmFitting, NeuralSettings, PenalizedFitting, neural
+from superarm.models.links import UNBOUNDED_LINKS, LinkName, UnboundedLink, link_of
+from superarm.policies.parts import LinearWidthName, chosen_by, width_of
+from superarm.policies.warm_ups import Plan, warm_up
 from superarm.policy import Policy
 from superarm.widths import Full
 
 __all__ = ["evill", "glm_es", "glm_fpl", "glm_tsl", "lin_es", "lin_phe", "neural_es", "neural_phe"]
 
 
-def ensemble_figure_model(ridge: float = 1.0, *, units: int = 20, depth: int = 3, **fitting: Any) -> Neural:
+@checks.named
+def ensemble_figure_model(
+    ridge: float = 1.0, *, units: int = 20, depth: int = 3, **fitting: Unpack[NeuralSettings]
+) -> Neural:
     """The network of the paper's figures: L = 3, N = 20, 100 steps of 0.01 every round, from the last fit.
 
     The objective is (sum of squares / 2 + lambda / 2 |theta - theta_0|^2) / t. The paper writes the sum, on
@@ -34,9 +37,16 @@ def ensemble_figure_model(ridge: float = 1.0, *, units: int = 20, depth: int = 3
         fitting: memory ("all"), learn_every (1), steps (100), learning_rate (0.01): see `superarm.neural`.
     """
     network = perceptron(width=units, depth=depth)
-    return neural(
-        network, **{"ridge": ridge, "penalty": ridge, "row_scale": 1.0, "reduction": "mean", **fitting}
-    )
+    settings: dict[str, Any] = {"penalty": ridge, "row_scale": 1.0, "reduction": "mean", **fitting}
+    return neural(network, ridge=ridge, **settings)
+
+
+class GlmEsSettings(GlmFitting, total=False):
+    """Settings of `glm_es` that neither a horizon nor a theorem sets."""
+
+    model: Neural | None
+    link: UnboundedLink
+    plan: Plan
 
 
 @checks.named
@@ -46,7 +56,7 @@ def lin_es(
     size: int = 25,
     perturbation: float = 0.1,
     ridge: float = 1.0,
-    width: str = "full",
+    width: LinearWidthName = "full",
 ) -> Policy:
     """Lin-ES: m ridge regressions on rewards with perturbations of their own; a random one decides.
 
@@ -76,7 +86,7 @@ def lin_es(
     )
 
 
-@checks.passes_to(glm)
+@checks.named
 def glm_es(
     oracle: Oracle | None = None,
     model: Neural | None = None,
@@ -84,10 +94,10 @@ def glm_es(
     size: int = 10,
     perturbation: float = 0.1,
     ridge: float = 1.0,
-    link: str = "logistic",
+    link: UnboundedLink = "logistic",
     warmup: int = 500,
-    plan: str = "design",
-    **fitting: Any,
+    plan: Plan = "design",
+    **fitting: Unpack[GlmFitting],
 ) -> Policy:
     """GLM-ES (Algorithm 1 with equation 4.3): m penalized likelihood fits; a random one decides.
 
@@ -114,13 +124,14 @@ def glm_es(
     1
     """
     where = "glm_es"
+    own: LinkName = link
     if model is None:
         model = glm(link=_perturbable(where, link), ridge=ridge, weights="none", **fitting)
     else:
         checks.keywords(where, fitting, glm_es, glm)
-        link = link_of(model.fitting.loss).name
+        own = link_of(model.fitting.loss).name
     members = _ensemble(where, model, perturbation, size)
-    return _glm_policy(where, members, EnsembleSampling(), oracle, link, warmup, plan)
+    return _glm_policy(where, members, EnsembleSampling(), oracle, own, warmup, plan)
 
 
 @checks.named
@@ -131,7 +142,7 @@ def neural_es(
     size: int = 10,
     perturbation: float = 0.1,
     warmup: int | None = None,
-    plan: str = "each",
+    plan: Plan = "each",
     horizon: int | None = None,
 ) -> Policy:
     """Neural-ES (Algorithm 1 with equation 4.4): m networks with one start; a random one decides.
@@ -162,9 +173,13 @@ def neural_es(
     return policy if warmup == 0 else warm_up(policy, rounds=warmup, plan=plan, horizon=horizon)
 
 
-@checks.passes_to(glm)
+@checks.named
 def lin_phe(
-    oracle: Oracle | None = None, *, perturbation: float = 0.5, ridge: float = 1.0, **fitting: Any
+    oracle: Oracle | None = None,
+    *,
+    perturbation: float = 0.5,
+    ridge: float = 1.0,
+    **fitting: Unpack[PenalizedFitting],
 ) -> Policy:
     """Lin-PHE: ridge regression on rewards with perturbations that are all drawn anew every round.
 
@@ -192,16 +207,16 @@ def lin_phe(
     )
 
 
-@checks.passes_to(glm)
+@checks.named
 def glm_fpl(
     oracle: Oracle | None = None,
     *,
     perturbation: float = 0.5,
     ridge: float = 1.0,
-    link: str = "logistic",
+    link: UnboundedLink = "logistic",
     warmup: int = 500,
-    plan: str = "design",
-    **fitting: Any,
+    plan: Plan = "design",
+    **fitting: Unpack[PenalizedFitting],
 ) -> Policy:
     """GLM-FPL: follow the leader of rewards with Gaussian perturbations, all drawn anew every round.
 
@@ -227,16 +242,16 @@ def glm_fpl(
     return _glm_policy(where, PerturbedHistory(model, scale), Greedy(), oracle, link, warmup, plan)
 
 
-@checks.passes_to(glm)
+@checks.named
 def evill(
     oracle: Oracle | None = None,
     *,
     scale: float = 1.0,
     ridge: float = 1.0,
-    link: str = "logistic",
+    link: UnboundedLink = "logistic",
     warmup: int = 500,
-    plan: str = "design",
-    **fitting: Any,
+    plan: Plan = "design",
+    **fitting: Unpack[PenalizedFitting],
 ) -> Policy:
     """EVILL: the minimizer of the penalized loss minus a random linear term Z'theta.
 
@@ -264,16 +279,16 @@ def evill(
     return _glm_policy(where, perturbed, Greedy(), oracle, link, warmup, plan)
 
 
-@checks.passes_to(glm)
+@checks.named
 def glm_tsl(
     oracle: Oracle | None = None,
     *,
     scale: float = 1.0,
     ridge: float = 1.0,
-    link: str = "logistic",
+    link: LinkName = "logistic",
     warmup: int = 500,
-    plan: str = "design",
-    **fitting: Any,
+    plan: Plan = "design",
+    **fitting: Unpack[PenalizedFitting],
 ) -> Policy:
     """GLM-TSL: Thompson sampling by the Laplace approximation, after a warm-up. See `logistic_ts`.
 
@@ -312,7 +327,7 @@ def neural_phe(
     *,
     perturbation: float = 0.1,
     warmup: int | None = None,
-    plan: str = "each",
+    plan: Plan = "each",
 ) -> Policy:
     """Neural-PHE: one network, fitted every round to rewards with perturbations that are all drawn anew.
 
@@ -359,8 +374,8 @@ def _rewarded(explorer: Explorer, oracle: Oracle | None, model: Neural) -> Explo
     return explorer if oracle is None or link == "identity" else Responses(explorer, link)
 
 
-def _perturbable(where: str, link: str) -> str:
-    return checks.one_of(where, "link", link, ("identity", "logistic", "poisson"))
+def _perturbable(where: str, link: UnboundedLink) -> UnboundedLink:
+    return checks.one_of(where, "link", link, UNBOUNDED_LINKS)
 
 
 def _glm_policy(
@@ -368,9 +383,9 @@ def _glm_policy(
     model: Model,
     explorer: Explorer,
     oracle: Oracle | None,
-    link: str,
+    link: LinkName,
     warmup: int,
-    plan: str,
+    plan: Plan,
 ) -> Policy:
     policy = Policy(
         model=model,

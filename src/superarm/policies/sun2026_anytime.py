@@ -9,18 +9,25 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, Unpack
 
 from superarm import checks
 from superarm.contract import Oracle
 from superarm.explorers.warm_up import cut
-from superarm.models import Neural, glm
+from superarm.models import Neural
 from superarm.policies.anytime import GROWTH, Anytime, restarts
-from superarm.policies.sun2026 import glm_es, lin_es, neural_es
+from superarm.policies.sun2026 import GlmEsSettings, glm_es, lin_es, neural_es
+from superarm.policies.warm_ups import Plan
 
 __all__ = ["glm_es_anytime", "lin_es_anytime", "neural_es_anytime"]
 
 Rule = Callable[[int], float]
+
+
+class RestartedGlmEs(GlmEsSettings, total=False):
+    """Settings of `glm_es` that are the same in all epochs."""
+
+    ridge: float
 
 
 def members(length: int) -> int:
@@ -73,7 +80,7 @@ def lin_es_anytime(
     return replace(policy, recipe={"preset": "lin_es_anytime", "first": first, "growth": growth} | recipe)
 
 
-@checks.passes_to(glm_es, glm)
+@checks.named
 def glm_es_anytime(
     oracle: Oracle | None = None,
     *,
@@ -82,7 +89,7 @@ def glm_es_anytime(
     size: Callable[[int], int] = members,
     perturbation: Rule = perturbation,
     warmup: int = 500,
-    **settings: Any,
+    **settings: Unpack[RestartedGlmEs],
 ) -> Anytime:
     """GLM-ES with restarts; a warm-up that is longer than an epoch is cut to half of it.
 
@@ -123,7 +130,7 @@ def neural_es_anytime(
     size: Callable[[int], int] = members,
     perturbation: Rule = perturbation,
     warmup: int | None = None,
-    plan: str = "each",
+    plan: Plan = "each",
 ) -> Anytime:
     """Neural-ES with restarts; every epoch draws its network anew.
 

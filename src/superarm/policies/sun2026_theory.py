@@ -7,13 +7,13 @@ paper states up to a constant has that constant as an argument.
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Unpack
 
 from superarm import checks
 from superarm.contract import Oracle
-from superarm.models import glm, perceptron
-from superarm.models.factory import neural
-from superarm.policies.sun2026 import glm_es, neural_es
+from superarm.models import perceptron
+from superarm.models.factory import Keeping, neural
+from superarm.policies.sun2026 import GlmEsSettings, glm_es, neural_es
 from superarm.policy import Policy
 
 __all__ = ["glm_es_theory", "neural_es_theory"]
@@ -40,7 +40,7 @@ def design_rounds(dim: int, sharpness: float, least_slope: float) -> int:
     return math.ceil(1.5 * sharpness**2 * dim / least_slope)
 
 
-@checks.passes_to(glm_es, glm)
+@checks.named
 def glm_es_theory(
     oracle: Oracle | None = None,
     *,
@@ -51,7 +51,7 @@ def glm_es_theory(
     perturbation_constant: float = 1.0,
     warmup_constant: float = 1.0,
     size: int | None = None,
-    **settings: Any,
+    **settings: Unpack[GlmEsSettings],
 ) -> Policy:
     """GLM-ES with theorem 5.5's settings for T rounds.
 
@@ -98,7 +98,7 @@ def glm_es_theory(
     )
 
 
-@checks.passes_to(neural)
+@checks.named
 def neural_es_theory(
     oracle: Oracle | None = None,
     *,
@@ -115,7 +115,7 @@ def neural_es_theory(
     rate_constant: float = 1.0,
     steps: int = 100,
     size: int | None = None,
-    **fitting: Any,
+    **fitting: Unpack[Keeping],
 ) -> Policy:
     """Neural-ES with theorem 5.11's settings for T rounds, on the network of section 4.3.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Literal, get_args
 
 from superarm import checks
 from superarm.choosers import Duel
@@ -13,12 +14,13 @@ from superarm.policy import Policy
 
 __all__ = ["warm_up"]
 
-PLANS = ("each", "uniform", "design")
+Plan = Literal["each", "uniform", "design"]
+PLANS: tuple[Plan, ...] = get_args(Plan)
 
 
 @checks.named
 def warm_up(
-    policy: Policy, *, rounds: int | None = None, plan: str = "each", horizon: int | None = None
+    policy: Policy, *, rounds: int | None = None, plan: Plan = "each", horizon: int | None = None
 ) -> Policy:
     """Return the policy with its first decisions made by a plan; it observes and learns from them.
 

@@ -9,7 +9,7 @@ from superarm import checks
 from superarm.contract import Oracle
 from superarm.explorers import UCB, Thompson
 from superarm.models import ItemBetas, ItemMeans
-from superarm.policies.parts import chosen_by, linear_model, radius_of, width_of
+from superarm.policies.parts import LinearWidthName, chosen_by, linear_model, radius_of, width_of
 from superarm.policy import Policy
 from superarm.schedules import Logarithmic, Radius
 
@@ -18,7 +18,7 @@ __all__ = ["comb_lin_ts", "comb_lin_ucb", "comb_ts", "comb_ucb1"]
 
 @checks.named
 def comb_lin_ts(
-    oracle: Oracle, *, prior_scale: float = 1.0, noise: float = 1.0, width: str = "full"
+    oracle: Oracle, *, prior_scale: float = 1.0, noise: float = 1.0, width: LinearWidthName = "full"
 ) -> Policy:
     """CombLinTS (Algorithm 2): draw theta from the posterior, choose the best set for it.
 
@@ -53,7 +53,7 @@ def comb_lin_ucb(
     radius: float | Radius = 1.0,
     prior_scale: float = 1.0,
     noise: float = 1.0,
-    width: str = "full",
+    width: LinearWidthName = "full",
 ) -> Policy:
     """CombLinUCB (Algorithm 3): score mean + c * width, choose the best set for it.
 

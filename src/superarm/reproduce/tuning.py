@@ -7,11 +7,12 @@ import math
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from superarm import checks
 from superarm.errors import EngineError
 from superarm.experiments.experiment import ExperimentError, Tunable
+from superarm.jobs.engines import EngineName
 from superarm.reproduce.registry import EXPERIMENTS, lookup, plan_of
 from superarm.reproduce.runner import require_engine
 from superarm.simulation.simulate import SimulationError
@@ -74,7 +75,7 @@ def tune_policy(
             rounds=rounds or plan.rounds,
             seeds=seeds,
             workers=workers,
-            engine=engine,
+            engine=cast(EngineName, engine),  # which is checked
             address=address,
             progress=progress,
         )

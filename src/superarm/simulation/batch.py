@@ -25,7 +25,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, TypeGuard
 
 import jax
 import jax.numpy as jnp
@@ -33,6 +33,7 @@ import numpy as np
 
 from superarm.contract import Environment
 from superarm.jobs.processes import OnRounds
+from superarm.policies.anytime import Anytime
 from superarm.policy import Policy
 from superarm.precision import FLOAT, double
 from superarm.pytree import pytree, static
@@ -57,7 +58,7 @@ class Batch:
         axes: per leaf of a policy, 0 where the leaf differs between policies, else None; () to run alone.
     """
 
-    policies: tuple[Policy, ...]
+    policies: tuple[Policy | Anytime, ...]
     count: int
     axes: tuple[int | None, ...]
     environment: Environment
@@ -95,7 +96,7 @@ def run_batch(batch: Batch, on_rounds: OnRounds) -> list[Total]:
     return totals[: batch.count]
 
 
-def can_join(policy: Policy, environment: Environment) -> bool:
+def can_join(policy: Policy | Anytime, environment: Environment) -> TypeGuard[Policy]:
     """Whether such policies can run together: all is compiled, and one policy lasts from first to last.
 
     Some models cannot: a plan is made under a condition, which a batch would meet in every round.
@@ -112,7 +113,7 @@ def room(policy: Policy, environment: Environment, rounds: int) -> int:
     return fitting if fitting >= MIN_BATCH else 1
 
 
-def differing(policies: Sequence[Policy]) -> tuple[int | None, ...]:
+def differing(policies: Sequence[Policy | Anytime]) -> tuple[int | None, ...]:
     """Per leaf of the policies, 0 where it differs between them, else None."""
     columns = zip(*(jax.tree.leaves(policy) for policy in policies), strict=True)
     return tuple(
@@ -158,7 +159,7 @@ class _Sums:
     sound: Array
 
 
-def _alone(batch: Batch, policy: Policy, on_rounds: OnRounds) -> Total:
+def _alone(batch: Batch, policy: Policy | Anytime, on_rounds: OnRounds) -> Total:
     """One ordinary run; those that follow find it compiled."""
     try:
         table = run_seed(
@@ -179,8 +180,9 @@ def _alone(batch: Batch, policy: Policy, on_rounds: OnRounds) -> Total:
 @double
 def _together(batch: Batch, on_rounds: OnRounds) -> list[Total]:
     """A host loop over compiled chunks, as in `rollout`; the round counter is the same for all."""
-    policy, environment, rounds = batch.policies[0], batch.environment, batch.rounds
-    members, keys = _Members.of(batch.policies, batch.axes), keys_of(batch.seed)
+    policies = [policy for policy in batch.policies if isinstance(policy, Policy)]  # all: `can_join`
+    policy, environment, rounds = policies[0], batch.environment, batch.rounds
+    members, keys = _Members.of(policies, batch.axes), keys_of(batch.seed)
     world = _init_world(environment, keys.world)
     first = _first_states(members, keys.init, _spec(policy, environment, rounds))
     # Copied, since chunks take over the state's buffers and a fresh state may use one twice.

@@ -39,7 +39,7 @@ def learn_members(
     key: Array,
     *,
     parts: int,
-    engine: str = "local",
+    engine: engines.EngineName = "local",
     workers: int | None = None,
     address: str | None = None,
 ) -> Any:

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 
 from superarm import checks
 from superarm.contract import Environment
+from superarm.policies.anytime import Anytime
 from superarm.policy import Policy
 from superarm.pytree import pytree
 from superarm.types import Array, Decision, Event, Outcome, State
@@ -46,7 +47,9 @@ class Trace:
     event: Any = ()  # the event, where a later policy will observe it again
 
 
-def check_meeting(where: str, name: str, policy: Policy, environment: Environment, rounds: int) -> None:
+def check_meeting(
+    where: str, name: str, policy: Policy | Anytime, environment: Environment, rounds: int
+) -> None:
     """Refuse a policy that cannot be run in an environment, in one sentence."""
     checks.has(where, name, policy, ("epochs", "check"))
     policy.check(replace(environment.spec, capacity=rounds * policy.chooser.size))

@@ -20,6 +20,7 @@ from superarm import checks
 from superarm.compiler import compiled
 from superarm.contract import Environment
 from superarm.jobs.processes import OnRounds
+from superarm.policies.anytime import Anytime
 from superarm.policy import Policy
 from superarm.precision import double
 from superarm.simulation.host_rounds import stepped_chunks, timed_chunks
@@ -38,7 +39,7 @@ COLUMNS = ("regret", "realized_regret", "reward", "value", "best")
 
 @double
 def run_seed(
-    policy: Policy,
+    policy: Policy | Anytime,
     environment: Environment,
     *,
     rounds: int,

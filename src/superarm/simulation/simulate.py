@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypedDict, Unpack
 
 import numpy as np
 from rich.console import Console
 
 from superarm import checks
 from superarm.contract import Environment
-from superarm.jobs.engines import check_engine, connected, run_jobs
+from superarm.jobs.engines import EngineName, check_engine, connected, run_jobs
 from superarm.jobs.processes import OnRounds
 from superarm.jobs.progress import progress_of
+from superarm.policies.anytime import Anytime
 from superarm.policy import Policy
 from superarm.simulation.result import Result
 from superarm.simulation.round import SimulationError, check_meeting
@@ -30,7 +31,7 @@ __all__ = ["SimulationError", "compare", "run_seed", "simulate"]
 class Job:
     """One run: a policy, an environment and a seed."""
 
-    policy: Policy
+    policy: Policy | Anytime
     environment: Environment
     rounds: int
     seed: int
@@ -38,14 +39,25 @@ class Job:
     keep_items: bool
 
 
-@checks.passes_to("compare")
+class Running(TypedDict, total=False):
+    """Settings of `compare` beside what is run."""
+
+    workers: int | None
+    engine: EngineName
+    address: str | None
+    record_every: int
+    keep_items: bool
+    progress: bool | None
+
+
+@checks.named
 def simulate(
-    policy: Policy,
+    policy: Policy | Anytime,
     environment: Environment,
     *,
     rounds: int,
     seeds: int | Sequence[int] = 10,
-    **options: Any,
+    **options: Unpack[Running],
 ) -> Result:
     """Run one policy; see `compare` for the arguments and the other options.
 
@@ -61,13 +73,13 @@ def simulate(
 
 @checks.named
 def compare(
-    policies: Mapping[str, Policy],
+    policies: Mapping[str, Policy | Anytime],
     environment: Environment,
     *,
     rounds: int,
     seeds: int | Sequence[int] = 10,
     workers: int | None = None,
-    engine: str = "local",
+    engine: EngineName = "local",
     address: str | None = None,
     record_every: int = 1,
     keep_items: bool = True,

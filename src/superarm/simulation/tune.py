@@ -20,8 +20,9 @@ from rich.console import Console
 
 from superarm import checks
 from superarm.contract import Environment
-from superarm.jobs.engines import check_engine, connected, run_jobs
+from superarm.jobs.engines import EngineName, check_engine, connected, run_jobs
 from superarm.jobs.progress import progress_of
+from superarm.policies.anytime import Anytime
 from superarm.policy import Policy
 from superarm.simulation.batch import Batch, Total, can_join, differing, room, run_batch
 from superarm.simulation.round import SimulationError, check_meeting
@@ -58,14 +59,14 @@ class Tuning:
     table: pd.DataFrame
     grid: Mapping[str, tuple[Any, ...]]
     rounds: int
-    build: Callable[..., Policy] = field(repr=False)
+    build: Callable[..., Policy | Anytime] = field(repr=False)
 
     @property
     def best(self) -> Point:
         """The point with the lowest mean regret; of equals, the first in the order of the grid."""
         return _product(self.grid)[int(np.argmin(self.means()["regret"]))]
 
-    def policy(self) -> Policy:
+    def policy(self) -> Policy | Anytime:
         """The policy of the best point."""
         return self.build(**self.best)
 
@@ -151,14 +152,14 @@ class Tuning:
 
 @checks.named
 def tune(
-    build: Callable[..., Policy],
-    grid: Mapping[str, Sequence[float]],
+    build: Callable[..., Policy | Anytime],
+    grid: Mapping[str, Iterable[float]],
     environment: Environment,
     *,
     rounds: int,
     seeds: int | Sequence[int] = 5,
     workers: int | None = None,
-    engine: str = "local",
+    engine: EngineName = "local",
     address: str | None = None,
     batch: int | None = None,
     progress: bool | None = None,
@@ -215,9 +216,9 @@ def tune(
     points = _product(values)
     policies = [_built(where, build, point, environment, rounds) for point in points]
     _require_alike(where, points, policies)
-    most = 1
-    if can_join(policies[0], environment):
-        most = room(policies[0], environment, rounds) if batch is None else batch
+    most, first = 1, policies[0]
+    if can_join(first, environment):
+        most = room(first, environment, rounds) if batch is None else batch
     empty = Batch(policies=(), count=0, axes=(), environment=environment, rounds=rounds, seed=0)
     jobs = [replace(job, seed=seed) for seed in chosen for job in _jobs(policies, most, empty)]
     with connected(where, engine, address=address, workers=workers):
@@ -244,7 +245,7 @@ def words(point: Mapping[str, Any]) -> str:
 
 
 def _checked(
-    where: str, build: Callable[..., Policy], grid: Mapping[str, Sequence[float]]
+    where: str, build: Callable[..., Policy | Anytime], grid: Mapping[str, Iterable[float]]
 ) -> dict[str, tuple[Any, ...]]:
     """Return the grid with plain numbers; refuse one that cannot be run."""
     if not callable(build):
@@ -295,14 +296,14 @@ def _product(grid: Mapping[str, tuple[Any, ...]]) -> list[Point]:
 
 
 def _built(
-    where: str, build: Callable[..., Policy], point: Point, environment: Environment, rounds: int
-) -> Policy:
+    where: str, build: Callable[..., Policy | Anytime], point: Point, environment: Environment, rounds: int
+) -> Policy | Anytime:
     policy = build(**point)
     check_meeting(where, f"build({words(point)})", policy, environment, rounds)
     return policy
 
 
-def _require_alike(where: str, points: list[Point], policies: list[Policy]) -> None:
+def _require_alike(where: str, points: list[Point], policies: list[Policy | Anytime]) -> None:
     """Refuse policies that cannot share a compilation."""
     first = _shape(policies[0])
     for point, policy in zip(points, policies, strict=True):
@@ -314,12 +315,12 @@ def _require_alike(where: str, points: list[Point], policies: list[Policy]) -> N
             )
 
 
-def _shape(policy: Policy) -> Any:
+def _shape(policy: Policy | Anytime) -> Any:
     leaves, structure = jax.tree.flatten(policy)
     return structure, [np.shape(leaf) for leaf in leaves]
 
 
-def _jobs(policies: list[Policy], most: int, empty: Batch) -> list[Batch]:
+def _jobs(policies: list[Policy | Anytime], most: int, empty: Batch) -> list[Batch]:
     """Cut the policies into batches of one size, at most `most`: one compilation serves all of them."""
     size = math.ceil(len(policies) / math.ceil(len(policies) / most))
     axes = differing(policies) if size > 1 else ()

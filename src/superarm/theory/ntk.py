@@ -16,6 +16,7 @@ import math
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from superarm import checks
 
@@ -26,7 +27,7 @@ ROUNDING = 1e-6
 
 
 @checks.named
-def ntk_matrix(contexts: Any, depth: int) -> NDArray:
+def ntk_matrix(contexts: npt.ArrayLike, depth: int) -> NDArray:
     """The neural tangent kernel matrix H of Definition 1 of hwang2023, (n, n), without sampling.
 
         Sigma^(1) = H~^(1) = X X',   cos a_ij = Sigma_ij / |x_i| |x_j|   (a_ij from the layer before)
@@ -51,10 +52,10 @@ def ntk_matrix(contexts: Any, depth: int) -> NDArray:
     from scipy.spatial.distance import cdist
 
     where = "ntk_matrix"
-    contexts = checks.matrix(where, "contexts", contexts, (None, None))
+    features = checks.matrix(where, "contexts", contexts, (None, None))
     depth = checks.count(where, "depth", depth, low=2)
-    norms = np.linalg.norm(contexts, axis=1)
-    units = contexts / np.where(norms > 0.0, norms, 1.0)[:, None]
+    norms = np.linalg.norm(features, axis=1)
+    units = features / np.where(norms > 0.0, norms, 1.0)[:, None]
     angles = 2.0 * np.arctan2(cdist(units, units), cdist(units, -units))  # exact at equal and opposite
     covariance = np.cos(angles)  # Sigma^(l), of unit vectors from here on
     tangent = covariance  # H~^(l)
@@ -68,7 +69,9 @@ def ntk_matrix(contexts: Any, depth: int) -> NDArray:
 
 
 @checks.named
-def effective_dimension_hwang2023(matrix: Any, *, ridge: float, horizon: int, num_arms: int) -> float:
+def effective_dimension_hwang2023(
+    matrix: npt.ArrayLike, *, ridge: float, horizon: int, num_arms: int
+) -> float:
     """Definition 2 of hwang2023 (equation 5), which is that of Zhou, Li & Gu (2020).
 
         d~ = log det(I + H / lambda) / log(1 + T N / lambda)
@@ -88,16 +91,16 @@ def effective_dimension_hwang2023(matrix: Any, *, ridge: float, horizon: int, nu
     where = "effective_dimension_hwang2023"
     total = checks.count(where, "horizon", horizon) * checks.count(where, "num_arms", num_arms)
     scale = 1.0 / float(checks.positive(where, "ridge", ridge))
-    matrix = _kernel(where, matrix)
-    if len(matrix) > total:
+    kernel = _kernel(where, matrix)
+    if len(kernel) > total:
         raise ValueError(
-            f"{where}: matrix must have at most horizon * num_arms = {total} rows, got {len(matrix)}"
+            f"{where}: matrix must have at most horizon * num_arms = {total} rows, got {len(kernel)}"
         )
-    return _log_det(where, matrix, scale) / math.log1p(total * scale)
+    return _log_det(where, kernel, scale) / math.log1p(total * scale)
 
 
 @checks.named
-def effective_dimension_sun2026(matrix: Any, *, ridge: float, horizon: int) -> float:
+def effective_dimension_sun2026(matrix: npt.ArrayLike, *, ridge: float, horizon: int) -> float:
     """Equation 5.2 of sun2026, for K arms whose contexts do not change.
 
         d~ = log det(I + T H / lambda) / log(1 + T K / lambda)
@@ -117,12 +120,12 @@ def effective_dimension_sun2026(matrix: Any, *, ridge: float, horizon: int) -> f
     """
     where = "effective_dimension_sun2026"
     scale = checks.count(where, "horizon", horizon) / float(checks.positive(where, "ridge", ridge))
-    matrix = _kernel(where, matrix)
-    return _log_det(where, matrix, scale) / math.log1p(len(matrix) * scale)
+    kernel = _kernel(where, matrix)
+    return _log_det(where, kernel, scale) / math.log1p(len(kernel) * scale)
 
 
 @checks.named
-def effective_dimension_bae2026(matrix: Any, *, ridge: float, slope: float = 0.25) -> float:
+def effective_dimension_bae2026(matrix: npt.ArrayLike, *, ridge: float, slope: float = 0.25) -> float:
     """Definition 4.3 of bae2026; a log-determinant that no logarithm divides.
 
         d~ = log det(I + R H~ / lambda_0),   H~ = sum over all contexts of g(x) g(x)' / m
@@ -145,7 +148,7 @@ def effective_dimension_bae2026(matrix: Any, *, ridge: float, slope: float = 0.2
 
 
 @checks.named
-def effective_dimension_verma2025(matrix: Any, *, ridge: float, kappa: float) -> float:
+def effective_dimension_verma2025(matrix: npt.ArrayLike, *, ridge: float, kappa: float) -> float:
     """Verma et al.'s (2025), as bae2026 quotes it after Definition 4.3.
 
         d~ = log det(I + H~ / (kappa lambda)),   H~ as in `effective_dimension_bae2026`
@@ -169,7 +172,7 @@ def effective_dimension_verma2025(matrix: Any, *, ridge: float, kappa: float) ->
 
 
 @checks.named
-def kernel_norm(matrix: Any, values: Any) -> float:
+def kernel_norm(matrix: npt.ArrayLike, values: npt.ArrayLike) -> float:
     """sqrt(2 h' H^-1 h): what the norm parameter B of the theorems must not be less than.
 
     Equal or parallel contexts make H singular. Then H^-1 is the pseudo-inverse, provided that h lies in the
@@ -186,13 +189,13 @@ def kernel_norm(matrix: Any, values: Any) -> float:
     Hwang, Chai & Oh (2023), Theorem 1; Zhou, Li & Gu (2020), Lemma 5.1.
     """
     where = "kernel_norm"
-    matrix = _kernel(where, matrix)
-    values = checks.matrix(where, "values", values, (len(matrix),))
-    eigenvalues, basis = np.linalg.eigh(matrix)
+    kernel = _kernel(where, matrix)
+    scores = checks.matrix(where, "values", values, (len(kernel),))
+    eigenvalues, basis = np.linalg.eigh(kernel)
     eigenvalues = _cleared(where, eigenvalues)
     held = eigenvalues > 0.0
-    parts = basis.T @ values
-    lost, size = float(np.linalg.norm(parts[~held])), float(np.linalg.norm(values))
+    parts = basis.T @ scores
+    lost, size = float(np.linalg.norm(parts[~held])), float(np.linalg.norm(scores))
     if lost > ROUNDING * size:
         raise ValueError(
             f"{where}: values must lie in the range of matrix, got a part of norm {lost:.3g} outside it;"

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import jax
 import jax.numpy as jnp
+import numpy.typing as npt
 
 from superarm import checks
 from superarm.choosers.oracles.arguments import one_per_arm
@@ -69,7 +70,7 @@ class Assortment(Oracle):
 
 
 @checks.named
-def assortment(revenues: Any, size: int) -> Assortment:
+def assortment(revenues: npt.ArrayLike, size: int) -> Assortment:
     """Choose what to put on show when a customer buys at most one item, by the multinomial logit model.
 
         max sum_{e in A} r(e) exp(w(e)) / (1 + sum_{e in A} exp(w(e)))   over sets A of at most `size` items

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import jax
 import jax.numpy as jnp
 import numpy as np
+import numpy.typing as npt
 
 from superarm import checks
 from superarm.choosers.oracles.arguments import edge_list, one_per_arm
@@ -87,7 +88,7 @@ class DagPath(Oracle):
 
 
 @checks.named
-def dag_path(edges: Any, *, source: int, target: int, shortest: bool = False) -> DagPath:
+def dag_path(edges: npt.ArrayLike, *, source: int, target: int, shortest: bool = False) -> DagPath:
     """Find the longest path from source to target in a directed graph without cycles.
 
         max sum_{e in A} w(e)   over paths A of available edges from source to target

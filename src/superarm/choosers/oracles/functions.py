@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 import jax.numpy as jnp
 import numpy as np
+import numpy.typing as npt
 
 from superarm import checks
 from superarm.choosers.oracles.host import NDArray, padded
@@ -18,13 +19,17 @@ from superarm.types import Array, Choice
 
 __all__ = ["HostFunction", "NativeFunction", "function"]
 
+# (scores (n,), mask (n,)) -> the chosen arms: indices, or which they are (n,)
+HostSolver = Callable[[NDArray, NDArray], npt.ArrayLike | None]
+NativeSolver = Callable[[Array, Array], Array]
+
 
 @pytree
 @dataclass(frozen=True)
 class HostFunction(Oracle):
     """A NumPy function, checked at every call. Build it with `function`."""
 
-    fn: Callable[[NDArray, NDArray], Any] = static()
+    fn: HostSolver = static()
     size: int = static()
     factor: float = static()
 
@@ -48,7 +53,7 @@ class HostFunction(Oracle):
 class NativeFunction(Oracle):
     """A function that JAX traces. Build it with `function(..., native=True)`."""
 
-    fn: Callable[[Array, Array], Array] = static()
+    fn: NativeSolver = static()
     size: int = static()
     factor: float = static()
 
@@ -72,7 +77,7 @@ class NativeFunction(Oracle):
 
 @checks.named
 def function(
-    fn: Callable[[Any, Any], Any], *, size: int, factor: float = 1.0, native: bool = False
+    fn: HostSolver | NativeSolver, *, size: int, factor: float = 1.0, native: bool = False
 ) -> HostFunction | NativeFunction:
     """Let a function of your own solve the offline problem.
 
@@ -96,7 +101,8 @@ def function(
     where = "function"
     if not callable(fn):
         raise TypeError(f"{where}: fn must be callable, got {type(fn).__name__}")
-    return (NativeFunction if native else HostFunction)(
+    made: Any = NativeFunction if native else HostFunction
+    return made(
         fn=fn,
         size=checks.count(where, "size", size),
         factor=float(checks.between(where, "factor", factor, 0.0, 1.0)),

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
+import numpy.typing as npt
 
 from superarm import checks
 from superarm.choosers.oracles.arguments import one_per_arm
@@ -66,10 +67,10 @@ class Milp(Oracle):
 
 @checks.named
 def milp(
-    rows: Any,
+    rows: npt.ArrayLike,
     *,
-    at_least: Any = None,
-    at_most: Any = None,
+    at_least: npt.ArrayLike | None = None,
+    at_most: npt.ArrayLike | None = None,
     size: int | None = None,
     time_limit: float | None = None,
 ) -> Milp:

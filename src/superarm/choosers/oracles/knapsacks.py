@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar, Literal, get_args
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+import numpy.typing as npt
 
 from superarm import checks
 from superarm.choosers.oracles.arguments import one_per_arm
@@ -21,6 +22,10 @@ __all__ = ["GreedyKnapsack", "Knapsack", "knapsack"]
 
 # Sums of weights are rounded: three weights of 0.1 must fit into 0.3.
 SLACK = 1e-12
+
+
+Method = Literal["exact", "greedy"]
+METHODS: tuple[Method, ...] = get_args(Method)
 
 
 @pytree
@@ -104,7 +109,9 @@ class GreedyKnapsack(Oracle):
 
 
 @checks.named
-def knapsack(weights: Any, capacity: float, *, method: str = "exact") -> Knapsack | GreedyKnapsack:
+def knapsack(
+    weights: npt.ArrayLike, capacity: float, *, method: Method = "exact"
+) -> Knapsack | GreedyKnapsack:
     """Choose the best items that fit together.
 
         max sum_{e in A} w(e)   over sets A of available items with   sum_{e in A} weights[e] <= capacity
@@ -137,7 +144,7 @@ def knapsack(weights: Any, capacity: float, *, method: str = "exact") -> Knapsac
         must = f"capacity must be at least the smallest weight, {leaf.min():g}"
         raise ValueError(f"{where}: {must}, got {room:g}")
     size = int(np.sum(np.cumsum(np.sort(leaf)) <= room * (1 + SLACK)))
-    exact = checks.one_of(where, "method", method, ("exact", "greedy")) == "exact"
+    exact = checks.one_of(where, "method", method, METHODS) == "exact"
     return (Knapsack if exact else GreedyKnapsack)(weights=leaf, capacity=room, size=size)
 
 

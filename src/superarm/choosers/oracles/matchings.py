@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
+import numpy.typing as npt
 
 from superarm import checks
 from superarm.choosers.oracles.arguments import below, edge_list, one_per_arm
@@ -59,7 +60,7 @@ class Matching(Oracle):
 
 
 @checks.named
-def matching(edges: Any, num_left: int, num_right: int, *, perfect: bool = False) -> Matching:
+def matching(edges: npt.ArrayLike, num_left: int, num_right: int, *, perfect: bool = False) -> Matching:
     """Find the maximum-weight matching of a bipartite graph: no two edges share a node.
 
         max sum_{e in A} w(e)   over matchings A of available edges

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import jax
 import jax.numpy as jnp
 import numpy as np
+import numpy.typing as npt
 
 from superarm import checks
 from superarm.choosers.oracles.arguments import one_per_arm, whole
@@ -89,7 +90,7 @@ class Quota(Oracle):
 
 @checks.named
 def quota(
-    groups: Any,
+    groups: npt.ArrayLike,
     sizes: Sequence[int] | None = None,
     *,
     size: int | None = None,

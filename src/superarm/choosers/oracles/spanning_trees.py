@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
+import numpy.typing as npt
 
 from superarm import checks
 from superarm.choosers.oracles.arguments import below, edge_list, one_per_arm
@@ -68,7 +69,7 @@ class SpanningTree(Oracle):
 
 
 @checks.named
-def spanning_tree(edges: Any, num_nodes: int) -> SpanningTree:
+def spanning_tree(edges: npt.ArrayLike, num_nodes: int) -> SpanningTree:
     """Find the maximum spanning tree of an undirected graph.
 
         max sum_{e in A} w(e)   over sets A of N - 1 available edges that join all N nodes

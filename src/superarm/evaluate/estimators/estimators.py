@@ -22,7 +22,7 @@ with Click Models, KDD.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -30,7 +30,7 @@ import pandas as pd
 
 from superarm import checks
 from superarm.evaluate.estimators.estimates import Estimates
-from superarm.evaluate.estimators.evidence import Evidence, evidence
+from superarm.evaluate.estimators.evidence import Evidence, Kind, evidence
 from superarm.evaluate.estimators.intervals import (
     NONE,
     Interval,
@@ -44,25 +44,27 @@ from superarm.evaluate.estimators.overlap import FEW, Overlap, overlap
 
 Floats = npt.NDArray[np.float64]
 
-METHODS = ("direct", "ips", "snips", "dr")
-INTERVALS = ("asymptotic", "bootstrap")
+Method = Literal["direct", "ips", "snips", "dr"]
+METHODS: tuple[Method, ...] = get_args(Method)
+IntervalName = Literal["asymptotic", "bootstrap"]
+INTERVALS: tuple[IntervalName, ...] = get_args(IntervalName)
 
 
 @checks.named
 def estimate(
-    rewards: Any,
-    propensities: Any,
-    chances: Any,
+    rewards: npt.ArrayLike,
+    propensities: npt.ArrayLike,
+    chances: npt.ArrayLike,
     *,
-    observed: Any = None,
-    values: Any = None,
-    predictions: Any = None,
-    influence: Any = None,
-    kind: str = "ranking",
-    sizes: Any = None,
-    methods: Sequence[str] | None = None,
+    observed: npt.ArrayLike | None = None,
+    values: npt.ArrayLike | None = None,
+    predictions: npt.ArrayLike | None = None,
+    influence: npt.ArrayLike | None = None,
+    kind: Kind = "ranking",
+    sizes: npt.ArrayLike | None = None,
+    methods: Sequence[Method] | None = None,
     confidence: float = 0.95,
-    interval: str = "asymptotic",
+    interval: IntervalName = "asymptotic",
     resamples: int = 1000,
     seed: int = 0,
     clip: float | None = None,

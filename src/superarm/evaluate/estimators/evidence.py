@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -12,7 +12,8 @@ from superarm import checks
 
 Floats = npt.NDArray[np.float64]
 
-KINDS = ("ranking", "set")
+Kind = Literal["ranking", "set"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
 
 
 @dataclass(frozen=True)

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 import numpy.typing as npt
 
 from superarm import checks
 from superarm.evaluate.estimators.estimates import Estimates
-from superarm.evaluate.estimators.estimators import METHODS, estimated
+from superarm.evaluate.estimators.estimators import METHODS, IntervalName, Method, estimated
 from superarm.evaluate.estimators.evidence import evidence
-from superarm.evaluate.estimators.reward_model import Predicted, predicted
+from superarm.evaluate.estimators.reward_model import Predicted, RewardModel, RewardModelName, predicted
 from superarm.evaluate.logs.log import Log
 
 Floats = npt.NDArray[np.float64]
@@ -21,17 +21,30 @@ Target = Callable[[Any, Any], Any]  # (contexts (n, K, d), mask (n, K)) -> chanc
 ROUNDING = 1e-6  # sums of chances may be off by it: files and float32 round
 
 
+class EstimatingOptions(TypedDict, total=False):
+    """Settings of `off_policy` beside the log, the policy and a seed."""
+
+    methods: Sequence[Method]
+    model: RewardModelName | RewardModel
+    penalty: float
+    folds: int
+    confidence: float
+    interval: IntervalName
+    resamples: int
+    clip: float | None
+
+
 @checks.named
 def off_policy(
     log: Log,
-    target: Target | Any,
+    target: Target | npt.ArrayLike,
     *,
-    methods: Sequence[str] = METHODS,
-    model: Any = "ridge",
+    methods: Sequence[Method] = METHODS,
+    model: RewardModelName | RewardModel = "ridge",
     penalty: float = 1.0,
     folds: int = 2,
     confidence: float = 0.95,
-    interval: str = "asymptotic",
+    interval: IntervalName = "asymptotic",
     resamples: int = 1000,
     seed: int = 0,
     clip: float | None = None,
@@ -123,7 +136,7 @@ def _used(where: str, log: Log) -> Any:
     return used
 
 
-def _told(target: Target | Any, log: Log) -> Any:
+def _told(target: Target | npt.ArrayLike, log: Log) -> Any:
     if not callable(target):
         return target
     mask = np.ones(log.contexts.shape[:2], bool) if log.mask is None else log.mask

@@ -12,7 +12,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -23,7 +23,18 @@ from superarm.evaluate.logs.log import Log
 
 Floats = npt.NDArray[np.float64]
 
+RewardModelName = Literal["ridge", "logistic"]
 _BLOCK = 2**22  # numbers in the rows that are predicted at once
+
+
+class RewardModel(Protocol):
+    """A model of the user's, such as a regressor of scikit-learn."""
+
+    def fit(self, rows: Any, rewards: Any, /) -> Any:
+        """Learn from rows (m, d) and their rewards (m,)."""
+
+    def predict(self, rows: Any, /) -> Any:
+        """(m,) rewards of rows (m, d)."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +50,7 @@ def predicted(
     log: Log,
     chances: Floats,
     *,
-    model: Any = "ridge",
+    model: RewardModelName | RewardModel = "ridge",
     penalty: float = 1.0,
     folds: int = 2,
     seed: int = 0,
@@ -73,8 +84,7 @@ def predicted(
     events = data.actions.shape[0]
     folds = int(checks.between(where, "folds", checks.count(where, "folds", folds), 2, events))
     penalty = float(checks.positive(where, "penalty", penalty))
-    named = isinstance(model, str)
-    if not named:
+    if not isinstance(model, str):
         checks.has(where, "model", model, ("fit", "predict"))
     elif checks.one_of(where, "model", model, tuple(FITS)) == "logistic":
         checks.between(where, "rewards", data.rewards[data.used], 0.0, 1.0)
@@ -85,13 +95,17 @@ def predicted(
         rows, rewards = data.logged(outside)
         if not rewards.size:
             raise ValueError(f"{where}: log must have items in every fold, got none outside fold {fold}")
-        fit = FITS[model](rows, rewards, penalty) if named else _Foreign.of(where, model, rows, rewards)
+        fit = (
+            FITS[model](rows, rewards, penalty)
+            if isinstance(model, str)
+            else _Foreign.of(where, model, rows, rewards)
+        )
         values[inside], slope = data.values(fit, inside)
         predictions[inside] = data.predictions(fit, inside)
         if isinstance(fit, LinearFit):
             pulls = (rows @ fit.solve(slope)) * (rewards - fit.predict(rows))
             np.add.at(moved, data.owners(outside), pulls)
-    return Predicted(values, predictions, moved if named else None)
+    return Predicted(values, predictions, moved if isinstance(model, str) else None)
 
 
 @dataclass(frozen=True)

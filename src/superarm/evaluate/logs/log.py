@@ -6,6 +6,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from superarm import checks
 from superarm.agent.tables import Id
@@ -33,9 +34,9 @@ class Log:
     contexts: Array
     actions: Array
     rewards: Array
-    mask: Any = None
-    propensities: Any = None
-    observed: Any = None
+    mask: Array | None = None
+    propensities: Array | None = None
+    observed: Array | None = None
     ranking: bool = static(default=False)
     arms: tuple[Id, ...] | None = static(default=None)
 
@@ -60,13 +61,13 @@ class Log:
 
 @checks.named
 def event_log(
-    contexts: Any,
-    actions: Any,
-    rewards: Any,
+    contexts: npt.ArrayLike,
+    actions: npt.ArrayLike,
+    rewards: npt.ArrayLike,
     *,
-    mask: Any = None,
-    propensities: Any = None,
-    observed: Any = None,
+    mask: npt.ArrayLike | None = None,
+    propensities: npt.ArrayLike | None = None,
+    observed: npt.ArrayLike | None = None,
     ranking: bool = False,
     binary: bool = False,
 ) -> Log:
@@ -106,14 +107,15 @@ def event_log(
     if binary and (bad := np.argwhere((earned != 0) & (earned != 1))).size:
         got = f"{earned[tuple(bad[0])]:g} at {checks.place(bad[0].tolist())}"
         raise ValueError(f"{where}: rewards must be 0 or 1, got {got}")
+    logged: Any = None
     if propensities is not None:
-        propensities = checks.chances(where, "propensities", propensities, used=used, positive=True)
+        logged = checks.chances(where, "propensities", propensities, used=used, positive=True)
     return Log(
         contexts=features,
         actions=chosen,
         rewards=earned,
         mask=None if mask is None else _offered(where, mask, chosen, num_arms),
-        propensities=propensities,
+        propensities=logged,
         observed=None if np.all(seen == used) else seen,
         ranking=bool(ranking) and chosen.ndim == 2,
     )

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from pathlib import Path
+from typing import Any, Literal
 
 from superarm import checks
+from superarm.agent.tables import Table
 from superarm.evaluate.logs.coba import coba_log
 from superarm.evaluate.logs.log import Log
 from superarm.evaluate.logs.long import long_log
 from superarm.evaluate.logs.tables import opened
 from superarm.evaluate.logs.wide import wide_log
 
+Layout = Literal["wide", "long", "open-bandit", "coba"]
 # layout -> the names of its columns
 LAYOUTS: dict[str, dict[str, Any]] = {
     "wide": {"features": ("x_*",)},
@@ -39,17 +42,17 @@ NAMES: dict[str, Any] = {
 
 @checks.named
 def read_log(
-    source: Any,
+    source: str | Path | Table,
     *,
-    layout: str = "wide",
+    layout: Layout = "wide",
     action: str | None = None,
     reward: str | None = None,
     propensity: str | None = None,
     features: Sequence[str] | None = None,
     categories: Sequence[str] | None = None,
     per_arm: str | None = None,
-    arms: Sequence[Any] | None = None,
-    items: Any = None,
+    arms: Sequence[object] | None = None,
+    items: str | Path | Table | None = None,
     cross: bool | None = None,
     decision: str = "decision",
     chosen: str = "chosen",

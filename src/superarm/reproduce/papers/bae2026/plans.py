@@ -101,7 +101,8 @@ def latent_problem(name: str, pool: int, dim: int = 20) -> Problem:
     def world() -> Any:
         from superarm.environments import logistic_scores
 
-        return logistic_scores(latent=name, pool=pool, dim=dim)
+        latent: Any = name
+        return logistic_scores(latent=latent, pool=pool, dim=dim)
 
     parameters = {"latent": name, "dim": dim, "arms": 5, "pool": pool}
     return Problem(name, world, parameters)

@@ -78,7 +78,7 @@ class TopK:
         return self.tuned if setting == "tuned" else {}
 
 
-def _world(score: str, dim: int) -> Any:
+def _world(score: Any, dim: int) -> Any:
     from superarm import top_k
     from superarm.environments import nonlinear_scores
 

@@ -48,5 +48,5 @@ def policy_of(label: str, world: Any, rounds: int, **options: Any) -> Any:
     if name in plain:
         return plain[name](**options)
     family, rule, short = name.split("-")
-    build = superarm.nvldb if family == "NVLDB" else superarm.nldb
+    build: Any = superarm.nvldb if family == "NVLDB" else superarm.nldb
     return build(rule=rule.lower(), strategy=STRATEGIES[short], **options)

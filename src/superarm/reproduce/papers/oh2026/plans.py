@@ -59,7 +59,7 @@ def synthetic(
     return Problem(partial(_duels, utility, **world), parameters, options, own, seeds)
 
 
-def _duels(utility: str, **world: Any) -> Any:
+def _duels(utility: Any, **world: Any) -> Any:
     from superarm.environments import duels
 
     return duels(utility, **world)

@@ -10,9 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from superarm.experiments.experiment import Tunable
+
+if TYPE_CHECKING:
+    from superarm.models.history import MemoryKind
+    from superarm.policies.warm_ups import Plan
 
 GRID = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
 
@@ -85,14 +89,14 @@ def _explored(label: str, score: str, world: Any, *, exploration: float) -> Any:
     return policy_of(label, score, world, exploration=exploration)
 
 
-def policy_of(label: str, score: str, world: Any, *, memory: str = "arms", **options: Any) -> Any:
+def policy_of(label: str, score: str, world: Any, *, memory: MemoryKind = "arms", **options: Any) -> Any:
     """Build a method as it is run on a score."""
     if explored_by(label) and "exploration" not in options:
         options = {"exploration": TUNED[score][label], **options}
     return BUILDERS[SCORES[score]](label, world, memory=memory, **options)
 
 
-def _linear(label: str, world: Any, *, memory: str, exploration: float = 0.1, **options: Any) -> Any:
+def _linear(label: str, world: Any, *, memory: MemoryKind, exploration: float = 0.1, **options: Any) -> Any:
     import superarm
 
     oracle = world.oracle
@@ -108,7 +112,7 @@ def _linear(label: str, world: Any, *, memory: str, exploration: float = 0.1, **
 
 
 def _logistic(
-    label: str, world: Any, *, memory: str, exploration: float = 0.1, warmup: int = 500, **options: Any
+    label: str, world: Any, *, memory: MemoryKind, exploration: float = 0.1, warmup: int = 500, **options: Any
 ) -> Any:
     import superarm
 
@@ -133,10 +137,10 @@ def _neural(
     label: str,
     world: Any,
     *,
-    memory: str,
+    memory: MemoryKind,
     exploration: float = 0.1,
     size: int = 10,
-    plan: str = "each",
+    plan: Plan = "each",
     warmup: int | None = None,
     **fitting: Any,
 ) -> Any:

@@ -53,7 +53,7 @@ class Case:
         )
 
 
-def _world(score: str, **world: Any) -> Any:
+def _world(score: Any, **world: Any) -> Any:
     from superarm.environments import fixed_scores
 
     return fixed_scores(score=score, **world)
