@@ -146,7 +146,7 @@ class Width(ABC):
     def absorb(self, factor: Any, whitened: Any, residual: Array) -> tuple[Any, Any]:
         """Take in k whitened rows and residuals (k,), both over the noise; return factor and shift (p,).
 
-        A row of zeros moves nothing.
+        A row of zeros moves nothing. A width that keeps rows, and no parameters, has no shift: ().
         """
 
     def logdet(self, factor: Any) -> Array:

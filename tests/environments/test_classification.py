@@ -12,9 +12,8 @@ import pytest
 import superarm
 from superarm.datasets import ClassData
 from superarm.environments import classification
-from superarm.policy import decide
 from superarm.simulation import run as rollout
-from superarm.types import Choice
+from superarm.types import Decision
 
 KEYS = jax.random.split(jax.random.key(0), 2000)
 
@@ -42,9 +41,9 @@ def offers(world, state, keys=KEYS):
 
 def choose(offer, item: int):
     """The decision for one arm of an offer."""
-    contexts = jnp.asarray(offer.contexts)
-    choice = Choice(items=jnp.array([item]), mask=jnp.ones(1, bool), feasible=jnp.ones((), bool))
-    return decide(contexts, jnp.zeros(contexts.shape[0]), jnp.ones(contexts.shape[0], bool), choice)
+    yes = jnp.ones((), bool)
+    features = jnp.asarray(offer.contexts)[item][None]
+    return Decision(jnp.array([item], jnp.int32), yes[None], features, jnp.zeros(1), yes)
 
 
 def one(offers, place):
