@@ -390,8 +390,6 @@ class Environment(ABC):
     The randomness of round t comes from the key alone, so every policy meets the same contexts and noise.
     """
 
-    knows_regret: ClassVar[bool] = True  # `Outcome` has the optimum, and not the logged reward alone
-
     @property
     @abstractmethod
     def native(self) -> bool:
@@ -406,6 +404,11 @@ class Environment(ABC):
     def compares(self) -> bool:
         """Whether a decision is two arms that are compared: a duel."""
         return False
+
+    @property
+    def knows_regret(self) -> bool:
+        """Whether an `Outcome` has the optimum, and not the logged reward alone."""
+        return True
 
     if TYPE_CHECKING:  # a field of some; a property here would become its default
 

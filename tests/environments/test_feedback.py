@@ -643,7 +643,7 @@ ERRORS = [
     ),
     (
         lambda: clicks(TOP, feedback="position", examination=[1.0, 0.5]),
-        "clicks: examination must have shape (3), got (2,)",
+        "clicks: examination must have shape (3,), got (2,)",
     ),
     (
         lambda: clicks(TOP, feedback="position", examination=[1.0, 0.5, 0.6]),

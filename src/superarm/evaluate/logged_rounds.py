@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -87,7 +87,10 @@ class LoggedWorld(Environment):
     log: Log
     passes: int
 
-    knows_regret: ClassVar[bool] = False
+    @property
+    def knows_regret(self) -> bool:
+        """False: a log knows no optimum."""
+        return False
 
     @property
     def native(self) -> bool:
