@@ -16,11 +16,12 @@ OF_FILES = $(foreach file,$(filter tests/%,$(CODE)),$(if $(filter-out test_%,$(f
 demo: $(READY)
 	$(BIN)/superarm demo --out demo-output
 
+# A file's tests run in one process, which compiles what they share once.
 test: $(READY) lint
-	$(BIN)/python -m pytest -n auto --dist worksteal -m "not full"
+	$(BIN)/python -m pytest -n auto --dist loadfile -m "not full"
 
 test-full: $(READY) lint docs
-	$(BIN)/python -m pytest -n auto --dist worksteal
+	$(BIN)/python -m pytest -n auto --dist loadfile
 
 check: $(READY)
 	$(if $(FILES),,$(error make check FILES="src/superarm/widths/full.py tests/cli/test_cli.py ..."))

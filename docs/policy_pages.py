@@ -1,10 +1,12 @@
 """Pages that are written when the documentation is built: one per policy, and the tables of all of them.
 
-What docstrings do not say (formula, cost, when to use it) is in `policies.toml`.
+What docstrings do not say (formula, cost, when to use it) is in `policies.toml`. Environments and explorers
+are listed from their docstrings alone.
 """
 
 from __future__ import annotations
 
+import inspect
 import re
 import tomllib
 from collections.abc import Iterable
@@ -12,7 +14,8 @@ from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from superarm import checks, policies
+from superarm import checks, environments, explorers, policies
+from superarm.contract import Explorer
 from superarm.policies.combine import CHOOSERS, combinations
 
 COSTS = {"decision": "a decision", "update": "an update", "fit": "a fit", "memory": "numbers kept"}
@@ -99,6 +102,31 @@ def combination_table() -> str:
     return f"{table}\n\nWhat `no` says:\n\n{listed}\n"
 
 
+def environment_reference() -> str:
+    """Return the table of all environments and their docstrings, to include in `environments.md`."""
+    functions = {name: getattr(environments, name) for name in environments.__all__}
+    named = {name: value for name, value in functions.items() if inspect.isfunction(value)}
+    rows = [(f"`{name}`", _first_line(value)) for name, value in named.items()]
+    entries = [f".. autofunction:: superarm.environments.{name}" for name in named]
+    return _table(["environment", ""], rows) + "\n\n```{eval-rst}\n" + "\n".join(entries) + "\n```\n"
+
+
+def explorer_table() -> str:
+    """Return the table of all explorers, to include in `combinations.md`."""
+    classes = {name: getattr(explorers, name) for name in explorers.__all__}
+    rows = [
+        (f"`{name}`", _first_line(value))
+        for name, value in classes.items()
+        if inspect.isclass(value) and issubclass(value, Explorer)
+    ]
+    return _table(["explorer", ""], rows) + "\n"
+
+
+def _first_line(thing: Any) -> str:
+    """The first line of a docstring, as a cell of a table."""
+    return (inspect.getdoc(thing) or "").split("\n")[0].replace("|", "\\|")
+
+
 def write(docs: Path, out: Path) -> None:
     """Write all pages to the folder `out`, and remove those of policies that are gone."""
     said = read(docs)
@@ -107,6 +135,7 @@ def write(docs: Path, out: Path) -> None:
         f"policies/{name}.md": policy_page(name, entries[name], said["papers"]) for name in policies.__all__
     }
     pages |= {"overview.md": overview(entries, said["families"]), "combinations.md": combination_table()}
+    pages |= {"environments.md": environment_reference(), "explorers.md": explorer_table()}
     for old in (out / "policies").glob("*.md"):
         if f"policies/{old.name}" not in pages:
             old.unlink()

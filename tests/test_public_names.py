@@ -96,7 +96,7 @@ def test_no_function_or_class_has_the_name_of_a_module_beside_it(room):
     """Whoever imports the module would put it in the place of the function."""
     modules = {found.name for found in pkgutil.iter_modules(room.__path__)}
     public = {name for name in room.__all__ if not inspect.ismodule(getattr(room, name))}
-    assert not modules & public
+    assert not modules & public, f"rename the file {', '.join(modules & public)}.py: it hides its function"
 
 
 def exporting_files():
@@ -111,7 +111,9 @@ def exporting_files():
 def test_a_room_exports_what_its_files_export(room, file):
     """A part is named in its own file; a new file is one line more in the room's `__init__`."""
     module = importlib.import_module(f"{room.__name__}.{file}")
-    assert set(module.__all__) <= set(room.__all__)
+    line = f"from {room.__name__}.{file} import *"
+    advice = f"add the line `{line}` to src/{room.__name__.replace('.', '/')}/__init__.py"
+    assert set(module.__all__) <= set(room.__all__), advice
 
 
 def test_no_page_and_no_module_lists_the_presets_again():
@@ -158,7 +160,7 @@ def test_a_public_module_shows_its_names_alone_and_knows_them_misspelled(module)
     assert not hasattr(module, "__wrapped__")  # what others look for is not there, without a word
 
 
-ROOMS = (superarm, policies, oracles, environments, evaluate)
+ROOMS = (superarm, policies, oracles, environments, explorers, evaluate)
 FUNCTIONS = {
     value.__name__: value
     for room in ROOMS
@@ -186,10 +188,11 @@ def test_a_misspelled_argument_is_answered_by_the_closest(function, argument):
     """A new public function without `checks.named` fails here."""
     with pytest.raises(TypeError) as error:
         function(**{f"{argument}q": None})
-    assert str(error.value) == (
+    said = (
         f"{function.__name__}: an argument must be known by its name, got '{argument}q'; "
         f"did you mean '{argument}'?"
     )
+    assert str(error.value) == said, f"write `@checks.named` above `def {function.__name__}`"
 
 
 def test_an_argument_like_no_other_is_answered_by_all():

@@ -266,7 +266,8 @@ def matrix(where: str, name: str, value: Any, shape: tuple[int | None, ...]) -> 
         want is None or want == got for want, got in zip(shape, array.shape, strict=True)
     )
     if not fits:
-        wanted = "(" + ", ".join("any" if want is None else str(want) for want in shape) + ")"
+        names = ["any" if want is None else str(want) for want in shape]
+        wanted = f"({names[0]},)" if len(names) == 1 else f"({', '.join(names)})"
         raise ValueError(f"{where}: {name} must have shape {wanted}, got {array.shape}")
     if not np.all(np.isfinite(array)):
         where_bad = tuple(int(index) for index in np.argwhere(~np.isfinite(array))[0])

@@ -71,12 +71,17 @@ def compiled(function: Any, *arguments: Any, **options: Any) -> tuple[Any, float
 
 def forget_if_full() -> None:
     """Forget compiled programs before the process runs out of memory maps, which would end it."""
-    import jax
-
     path = Path("/proc/self/maps")
     if path.exists() and path.read_bytes().count(b"\n") > MAX_MEMORY_MAPS:
-        _PROGRAMS.clear()
-        jax.clear_caches()
+        forget_compiled()
+
+
+def forget_compiled() -> None:
+    """Forget all compiled programs of this process; each takes memory as long as it is kept."""
+    import jax
+
+    _PROGRAMS.clear()
+    jax.clear_caches()
 
 
 def cache_folder() -> Path:

@@ -261,15 +261,17 @@ def _called(name: str, rest: dict[str, Any], where: str, depth: int) -> Any:
 
 
 def _presets() -> dict[str, Callable[..., Any]]:
-    """What a configuration may call: the factories of policies, oracles, models and networks."""
-    from superarm import models, policies
+    """What a configuration may call: the factories of policies, oracles, explorers, models and networks."""
+    from superarm import explorers, models, policies
     from superarm.choosers import oracles
     from superarm.models.factory import neural
+    from superarm.policies.combine import combine
 
-    rooms = (vars(policies), vars(oracles))
+    rooms = (vars(policies), vars(oracles), vars(explorers))
     named = {name: room[name] for room in rooms for name in room["__all__"]}
     factories = ("glm", "network", "perceptron", "shallow_model")
-    named |= {name: getattr(models, name) for name in factories} | {"neural": neural}
+    named |= {name: getattr(models, name) for name in factories}
+    named |= {"neural": neural, "combine": combine}
     return {name: one for name, one in named.items() if inspect.isfunction(one)}
 
 

@@ -147,7 +147,7 @@ class Width(ABC):
     def absorb(self, factor: Any, whitened: Any, residual: Array) -> tuple[Any, Any]:
         """Take in k whitened rows and residuals (k,), both over the noise; return factor and shift (p,).
 
-        A row of zeros moves nothing.
+        A row of zeros moves nothing. A width that keeps rows, and no parameters, has no shift: ().
         """
 
     def logdet(self, factor: Any) -> Array:
@@ -391,8 +391,6 @@ class Environment(ABC):
     The randomness of round t comes from the key alone, so every policy meets the same contexts and noise.
     """
 
-    knows_regret: ClassVar[bool] = True  # `Outcome` has the optimum, and not the logged reward alone
-
     @property
     @abstractmethod
     def native(self) -> bool:
@@ -407,6 +405,11 @@ class Environment(ABC):
     def compares(self) -> bool:
         """Whether a decision is two arms that are compared: a duel."""
         return False
+
+    @property
+    def knows_regret(self) -> bool:
+        """Whether an `Outcome` has the optimum, and not the logged reward alone."""
+        return True
 
     if TYPE_CHECKING:  # a field of some; a property here would become its default
 

@@ -7,7 +7,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+import superarm
 from superarm.choosers.best import Best
+from superarm.environments import nonlinear_scores
+from superarm.types import Decision
 
 
 def by_tickets(key, scores, mask):
@@ -35,3 +38,19 @@ def test_the_choice_is_that_of_tickets_for_all(compiled):
         else [int(Best().choose(*one).items[0]) for one in zip(keys, scores, mask, strict=True)]
     )
     assert list(found) == [by_tickets(*one) for one in zip(keys, scores, mask, strict=True)]
+
+
+@pytest.mark.parametrize("slots", [1, 2])
+def test_scores_that_the_compiler_computes_twice_do_not_lose_the_best(slots):
+    """Mapped over keys, 112 of 800 arms, and 137 of 800 pairs, were chosen as if nothing were the best."""
+    oracle = None if slots == 1 else superarm.top_k(slots)
+    with jax.enable_x64(True):
+        world = nonlinear_scores(oracle, noise=0.3, hindsight=True, dim=3, num_arms=5)
+        instance = world.init(jax.random.key(0))
+        offer = world.offer(instance, jax.random.key(0))
+        items, yes = jnp.arange(slots, dtype=jnp.int32), jnp.ones((), bool)
+        decision = Decision(items, yes | (items < 0), offer.contexts[:slots], jnp.zeros(slots), yes)
+        keys = jax.random.split(jax.random.key(5), 800)
+        answer = jax.jit(jax.vmap(world.respond, in_axes=(None, 0, None, None)))
+        found = answer(instance, keys, offer, decision)
+        assert (found.best_reward >= found.reward - 1e-12).all()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -12,6 +14,7 @@ from superarm.explorers import UCB, EpsilonGreedy, Exploit, Greedy, Uniform
 from superarm.explorers.floor import Floor
 from superarm.policy import Policy
 
+GUIDE = Path(__file__).parents[2] / "docs" / "add-an-explorer.md"
 SET = superarm.top_k(3)
 
 
@@ -27,6 +30,19 @@ def linear(explorer) -> Callable[[], Policy]:
     """LinUCB with another explorer."""
     return lambda: superarm.combine("linear", explorer=explorer, noise=0.5)
 
+
+def guide() -> dict[str, Any]:
+    """The names that the guide's code defines."""
+    names: dict[str, Any] = {"__name__": "__main__"}
+    for block in GUIDE.read_text(encoding="utf-8").split("```python\n")[1:]:
+        if "class " in block:  # the others take a while, and are run by the tests of the pages
+            names["superarm"] = superarm
+            exec(block.split("```")[0], names)  # noqa: S102
+    return names
+
+
+GUIDED = guide()
+IN_GUIDE = {"Boltzmann", "SometimesUCB"}
 
 ROWS = [
     Row("UCB", superarm.lin_ucb),
@@ -45,4 +61,6 @@ ROWS = [
     Row("PairUniform", superarm.uniform_duel),
     Row("PairColstim", superarm.colstim),
     Row("PairLayers", lambda: superarm.vacdb(100, learn_every=5)),
+    Row("Boltzmann", linear(GUIDED["boltzmann"](0.3))),
+    Row("SometimesUCB", linear(GUIDED["SometimesUCB"]())),
 ]

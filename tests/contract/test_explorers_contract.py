@@ -12,16 +12,18 @@ import numpy as np
 import pytest
 
 import superarm
-from contract.explorers import ROWS, SET, Row
+from contract.explorers import IN_GUIDE, ROWS, SET, Row
 from superarm import explorers
 from superarm.contract import Explorer
 from superarm.models.items import ItemGaussian
 from superarm.types import DuelScores, Event, Offer, Spec
+from support.rooms import defined, require_exported, require_pytrees, require_rows
 
 DIM, ARMS = 3, 6
 SPEC = Spec(dim=DIM, num_arms=ARMS, capacity=100)
 CONTEXTS = np.random.default_rng(0).normal(size=(ARMS, DIM))
-SINGLE = [row for row in ROWS if not row.name.startswith("Pair")]
+SINGLE = [row for row in ROWS if not row.build().explorer.compares]
+INTERNAL = {"Floor"}  # what an agent puts around a policy's explorer
 
 every = pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
 every_single = pytest.mark.parametrize("row", SINGLE, ids=lambda row: row.name)
@@ -53,8 +55,10 @@ def leaves(scores):
 
 
 def test_every_explorer_has_a_row():
-    classes = {name for name in explorers.__all__ if issubclass(getattr(explorers, name), Explorer)}
-    assert {row.name for row in ROWS} == classes | {"Floor"}
+    parts = defined(explorers, Explorer)
+    require_pytrees(parts)
+    require_exported(explorers, {name: part for name, part in parts.items() if name not in INTERNAL})
+    require_rows("explorers.py", parts, {row.name for row in ROWS} - (IN_GUIDE - set(parts)))
     for row in ROWS:
         assert type(row.build().explorer).__name__ == row.name
 
@@ -126,6 +130,33 @@ def test_means_are_scores_without_exploration_on_the_same_scale(row):
     if policy.explorer.score_scale == "reward":  # of a logistic model
         assert ((means > 0.0) & (means < 1.0)).all()
     np.testing.assert_array_equal(np.argsort(means), order)
+
+
+@functools.cache
+def logistic_beliefs():
+    """What a logistic model believes: latent scores, some of them no probabilities."""
+    policy = superarm.combine("logistic")
+    with jax.enable_x64(True):
+        state = policy.init(jax.random.key(0), SPEC)
+        beliefs = policy.believe(state, Offer.of(CONTEXTS))
+        return replace(beliefs, mean=3.0 * jnp.asarray(CONTEXTS[:, 0]))
+
+
+@every_single
+def test_means_are_latent_or_rewards_as_the_scale_says(row):
+    """Of the explorer alone on a logistic model, and of what `combine` makes of it for a set."""
+    explorer, beliefs = row.build().explorer, logistic_beliefs()
+    with jax.enable_x64(True):
+        alone = np.asarray(explorer.means(beliefs))
+        combined = superarm.combine("logistic", explorer=explorer, chooser=SET).explorer
+        for_a_set = np.asarray(combined.means(beliefs))
+        latent = np.asarray(beliefs.mean)
+    rewards = 1.0 / (1.0 + np.exp(-latent))
+    advice = "`score_scale` and `means` must say the same scale"
+    expected = rewards if explorer.score_scale == "reward" else latent
+    np.testing.assert_allclose(alone, expected, err_msg=advice)
+    if explorer.score_scale != "any":
+        np.testing.assert_allclose(for_a_set, rewards, err_msg=advice)
 
 
 @every_single

@@ -36,6 +36,7 @@ QUICK = {
         "offline-evaluation.md",
     ),
     *("how-to-ads.md", "oracles.md", "add-a-policy.md", "add-an-oracle.md"),
+    *("add-an-explorer.md", "add-an-environment.md"),
 }
 
 MODULES = [

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import superarm
+from superarm import explorers
 from superarm.checks import unpacked
 from superarm.policies.combine import combinations
 
@@ -97,3 +98,21 @@ def test_the_table_of_combinations_has_them_all():
     rows = [line for line in table.splitlines() if line.startswith("| ")]
     assert sum(row.count("| yes ") for row in rows) == len(made)
     assert all(one.refused in table for one in combinations() if one.refused)
+
+
+def test_every_environment_and_explorer_is_listed():
+    """From the docstrings: a new one needs no entry."""
+    reference, table = policy_pages.environment_reference(), policy_pages.explorer_table()
+    for name in superarm.environments.__all__:
+        if inspect.isfunction(getattr(superarm.environments, name)):
+            assert f".. autofunction:: superarm.environments.{name}\n" in reference
+            assert f"| `{name}` | " in reference
+    for name in explorers.__all__:
+        if inspect.isclass(getattr(explorers, name)):
+            assert f"| `{name}` | " in table
+    assert "` |  |" not in reference + table, "give it a docstring"
+    pages = {page.name: page.read_text(encoding="utf-8") for page in DOCS.glob("*.md")}
+    assert "generated/environments.md" in pages["environments.md"]
+    assert "generated/explorers.md" in pages["combinations.md"]
+    # Sphinx refuses a function that is described twice.
+    assert not [name for name, text in pages.items() if "autofunction:: superarm.environments." in text]

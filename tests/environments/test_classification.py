@@ -41,13 +41,9 @@ def offers(world, state, keys=KEYS):
 
 def choose(offer, item: int):
     """The decision for one arm of an offer."""
-    return Decision(
-        items=jnp.array([item]),
-        mask=jnp.ones(1, bool),
-        features=jnp.asarray(offer.contexts)[item][None],
-        scores=jnp.zeros(1),
-        healthy=jnp.ones((), bool),
-    )
+    yes = jnp.ones((), bool)
+    features = jnp.asarray(offer.contexts)[item][None]
+    return Decision(jnp.array([item], jnp.int32), yes[None], features, jnp.zeros(1), yes)
 
 
 def one(offers, place):

@@ -643,7 +643,7 @@ ERRORS = [
     ),
     (
         lambda: clicks(TOP, feedback="position", examination=[1.0, 0.5]),
-        "clicks: examination must have shape (3), got (2,)",
+        "clicks: examination must have shape (3,), got (2,)",
     ),
     (
         lambda: clicks(TOP, feedback="position", examination=[1.0, 0.5, 0.6]),
@@ -689,10 +689,13 @@ TYPE_ERRORS = [
         lambda: clicks(KNAPSACK, position_input=True),
         "clicks: oracle must be top_k(k) with position_input, for k positions, got Knapsack",
     ),
-    (lambda: clicks(TOP, reward=3), "clicks: reward must have value, got int"),
+    (
+        lambda: clicks(TOP, reward=3),
+        "clicks: reward must be a function, or extend superarm.rewards.Reward, got int",
+    ),
     (
         lambda: clicks(TOP, reward=rewards.Cascade),
-        "clicks: reward must have value, got the class Cascade itself",
+        "clicks: reward must be a function, or extend superarm.rewards.Reward, got the class Cascade itself",
     ),
     (lambda: rewards.function(3), "function: fn must be callable, got int"),
     (

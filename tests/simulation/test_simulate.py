@@ -184,7 +184,7 @@ def test_infeasible_rounds_are_told():
         ),
         (
             lambda: catalogue(np.eye(3), [0.5, 0.5], superarm.top_k(1)),
-            "catalogue: means must have shape (3), got (2,)",
+            "catalogue: means must have shape (3,), got (2,)",
         ),
         (
             lambda: catalogue(np.eye(3), [0.5, 0.5, 1.5], superarm.top_k(1)),

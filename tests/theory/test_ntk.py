@@ -352,7 +352,7 @@ EYE = np.eye(2)
         (
             lambda: kernel_norm(EYE, [1.0]),
             ValueError,
-            "kernel_norm: values must have shape (2), got (1,)",
+            "kernel_norm: values must have shape (2,), got (1,)",
         ),
         (
             lambda: kernel_norm(np.ones((2, 2)), [0.0, 1.0]),

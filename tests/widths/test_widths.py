@@ -1,4 +1,4 @@
-"""Widths of rows, matrices or layer factors, against plain linear algebra on the flat matrix."""
+"""Rows, and what each width has of its own; `tests/contract/widths.py` has what all widths share."""
 
 from __future__ import annotations
 
@@ -19,11 +19,21 @@ from superarm.rows import LayerRows, PairRows, flat
 from superarm.widths import Auto, Diagonal, Dual, Full, Sketched, auto, dual
 from superarm.widths.dual import DualFactor
 from superarm.widths.full import FullFactor
-
-TILE = 8  # small, so that a short history crosses tiles
-BLOCKS, SIZE, SEEN = 12, 5, 30  # events, slots of each, and slots observed in all: half, at random
-LAYERS = ((5, 6), (2, 5))  # (out, in): p = 40 > SEEN
-QUERIES = 7
+from support.row_streams import (
+    BLOCKS,
+    LAYERS,
+    QUERIES,
+    SEEN,
+    TILE,
+    history_of,
+    information,
+    layer_rows,
+    mask_of,
+    matrix_rows,
+    plain,
+    stream,
+    widths_of,
+)
 
 
 @pytest.fixture(autouse=True)
@@ -37,30 +47,6 @@ def small_tiles():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(dual, "TILE", TILE)
         yield
-
-
-def layer_rows(rng, *leading, layers=LAYERS) -> LayerRows:
-    return LayerRows(
-        deltas=tuple(jnp.asarray(rng.normal(size=(*leading, out))) for out, _ in layers),
-        inputs=tuple(jnp.asarray(rng.normal(size=(*leading, size))) for _, size in layers),
-    )
-
-
-def matrix_rows(rng, *leading, dim=6) -> jax.Array:
-    return jnp.asarray(rng.normal(size=(*leading, dim)))
-
-
-def plain(rows) -> np.ndarray:
-    """The flat matrix (..., p), by NumPy: each layer's outer product, row by row."""
-    if isinstance(rows, PairRows):
-        return plain(rows.first) - plain(rows.second)
-    if not isinstance(rows, LayerRows):
-        return np.asarray(rows)
-    outer = [
-        np.einsum("...o,...i->...oi", delta, inputs)
-        for delta, inputs in zip(rows.deltas, rows.inputs, strict=True)
-    ]
-    return np.concatenate([layer.reshape(*layer.shape[:-2], -1) for layer in outer], axis=-1)
 
 
 # --- rows ---------------------------------------------------------------------------------------------------
@@ -141,126 +127,7 @@ def test_matrices_answer_as_layers_do():
     )
 
 
-# --- against the information matrix -------------------------------------------------------------------------
-
-
-def stream(width, scale, rows, observed, residual, queries, *, capacity=SEEN):
-    """Absorb blocks (b, k, ...) in order: the factor, each block's shift, norms (b, n) after each."""
-    return compiled_stream(width, np.asarray(scale), rows, observed, residual, queries, capacity)
-
-
-@functools.partial(jax.jit, static_argnames=("capacity",))
-def compiled_stream(width, scale, rows, observed, residual, queries, capacity):
-    like = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct((1, leaf.shape[-1]), leaf.dtype), rows)
-
-    def step(factor, block):
-        rows, observed, residual = block
-        whitened = width.whiten(factor, rows).only(observed)
-        factor, shift = width.absorb(factor, whitened, jnp.where(observed, residual, 0.0))
-        return factor, (shift, width.whiten(factor, queries).norms())
-
-    factor, (shifts, norms) = jax.lax.scan(
-        step, width.init(like, scale, capacity), (rows, observed, residual)
-    )
-    return factor, shifts, norms, width.whiten(factor, queries).covariance()
-
-
-def mask_of(rng, count=SEEN):
-    """(b, k) with `count` True."""
-    return (rng.permutation(BLOCKS * SIZE) < count).reshape(BLOCKS, SIZE)
-
-
-def history_of(rng, draw):
-    """Rows (b, k), which were observed, residuals and queries; some of these are rows seen."""
-    rows, observed = draw(rng, BLOCKS, SIZE), mask_of(rng)
-    queries = jax.tree.map(
-        lambda fresh, seen: jnp.concatenate([fresh, seen[0, :2]]), draw(rng, QUERIES - 2), rows
-    )
-    return rows, observed, rng.normal(size=(BLOCKS, SIZE)), queries
-
-
-def information(rows, observed, ridge):
-    """Z = lambda I + X'X after each block (b, p, p)."""
-    x = np.where(observed[:, :, None], plain(rows), 0.0)
-    return ridge * np.eye(x.shape[-1]) + np.cumsum(np.einsum("bki,bkj->bij", x, x), axis=0)
-
-
-def widths_of(matrix, queries):
-    """sqrt(x' Z^-1 x), and the covariance, by a solve."""
-    x = plain(queries)
-    covariance = x @ np.linalg.solve(matrix, x.T)
-    return np.sqrt(np.diag(covariance)), covariance
-
-
-DRAWS = {"n > p": matrix_rows, "p > n, layers": layer_rows}
-shapes = pytest.mark.parametrize("draw", DRAWS.values(), ids=DRAWS.keys())
-cases = given(seed=st.integers(0, 2**32 - 1), log_ridge=st.floats(-4, 4))
-
-
-@pytest.mark.parametrize("width", [Full(), Dual(), Sketched(SEEN)], ids=["full", "dual", "sketched"])
-@shapes
-@settings(max_examples=15, deadline=None)
-@cases
-def test_exact_widths_are_those_of_the_information_matrix(width, draw, seed, log_ridge):
-    """At every block: norms; at the end: covariance and log det; and the mean's moves where there is one."""
-    ridge = 10.0**log_ridge
-    rows, observed, residual, queries = history_of(np.random.default_rng(seed), draw)
-    factor, shifts, norms, covariance = stream(width, 1.0 / np.sqrt(ridge), rows, observed, residual, queries)
-    matrices = information(rows, observed, ridge)
-    expected = np.stack([widths_of(matrix, queries)[0] for matrix in matrices])
-    np.testing.assert_allclose(norms, expected, rtol=1e-6)
-    expected, products = widths_of(matrices[-1], queries)
-    np.testing.assert_allclose(covariance, products, rtol=1e-6, atol=1e-6 * np.min(expected) ** 2)
-    logdet = np.linalg.slogdet(matrices[-1])[1] - len(matrices[-1]) * np.log(ridge)
-    np.testing.assert_allclose(factor.logdet, logdet, rtol=1e-9)
-    if isinstance(width, Dual):
-        assert shifts == ()
-        assert (int(factor.count), int(factor.dropped)) == (SEEN, 0)
-        return
-    pulls = np.einsum("bki,bk->bi", plain(rows), np.where(observed, residual, 0.0))
-    moves = np.linalg.solve(matrices, pulls[:, :, None])[:, :, 0]
-    np.testing.assert_allclose(shifts, moves, rtol=1e-6, atol=1e-7 * np.abs(moves).max())
-
-
-@shapes
-@settings(max_examples=15, deadline=None)
-@cases
-def test_full_and_dual_agree(draw, seed, log_ridge):
-    scale = 10.0 ** (-log_ridge / 2)
-    rows, observed, residual, queries = history_of(np.random.default_rng(seed), draw)
-    full, _, norms, covariance = stream(Full(), scale, rows, observed, residual, queries)
-    other, _, dual_norms, dual_covariance = stream(Dual(), scale, rows, observed, residual, queries)
-    np.testing.assert_allclose(dual_norms, norms, rtol=1e-6)
-    close = {"rtol": 1e-6, "atol": 1e-6 * np.min(norms[-1]) ** 2}
-    np.testing.assert_allclose(dual_covariance, covariance, **close)
-    np.testing.assert_allclose(other.logdet, full.logdet, rtol=1e-9)
-
-
-@pytest.mark.parametrize(
-    "width", [Full(), Dual(), Sketched(SEEN), Diagonal()], ids=["full", "dual", "sketched", "diagonal"]
-)
-def test_whitened_rows_can_be_taken_and_hidden(width):
-    """`take` and `only` of whitened rows equal whitening those rows, in norms and covariance."""
-    rows, observed, residual, queries = history_of(np.random.default_rng(1), layer_rows)
-    factor = stream(width, 0.8, rows, observed, residual, queries)[0]
-    items, keep = np.array([4, 1, 1]), np.array([True, False, True, True, False, False, True])
-
-    @jax.jit
-    def both(factor, queries, items, keep):
-        whitened = width.whiten(factor, queries)
-        some = jax.tree.map(lambda leaf: leaf[items], queries)
-        pairs = (
-            (whitened.take(items), width.whiten(factor, some)),
-            (whitened.only(keep), width.whiten(factor, algebra.only(queries, keep))),
-        )
-        return [[(one.norms(), one.covariance()) for one in pair] for pair in pairs]
-
-    for derived, direct in both(factor, queries, items, keep):
-        for left, right in zip(derived, direct, strict=True):
-            np.testing.assert_allclose(left, right, rtol=1e-10, atol=1e-12)
-    hidden = both(factor, queries, items, keep)[1][0]
-    assert (np.asarray(hidden[0])[~keep] == 0.0).all()
-    assert (np.asarray(hidden[0])[keep] > 0.1).all()
+# --- dual ---------------------------------------------------------------------------------------------------
 
 
 def test_the_tile_of_the_library_is_crossed_too(monkeypatch):
@@ -274,9 +141,6 @@ def test_the_tile_of_the_library_is_crossed_too(monkeypatch):
     assert factor.upper.shape == (3, tile, tile)
     expected = [widths_of(matrix, queries)[0] for matrix in information(rows, seen, 1.0)]
     np.testing.assert_allclose(norms, np.stack(expected), rtol=1e-8)
-
-
-# --- dual ---------------------------------------------------------------------------------------------------
 
 
 @settings(max_examples=15, deadline=None)
@@ -361,32 +225,6 @@ def test_the_log_determinant_stays_exact_over_many_blocks():
         last, _ = jax.jit(lambda rows: jax.lax.scan(take_in, first, rows))(rows)
     exact = np.sum(np.log(np.asarray(last.precision) / float(first.ridge)))
     np.testing.assert_allclose(last.logdet, exact, rtol=1e-12)
-
-
-@shapes
-@settings(max_examples=15, deadline=None)
-@cases
-def test_the_diagonal_is_the_exact_matrix_s(draw, seed, log_ridge):
-    ridge = 10.0**log_ridge
-    rows, observed, residual, queries = history_of(np.random.default_rng(seed), draw)
-    factor, shifts, norms, covariance = stream(
-        Diagonal(), 1.0 / np.sqrt(ridge), rows, observed, residual, queries
-    )
-    matrices = information(rows, observed, ridge)
-    diagonals = np.diagonal(matrices, axis1=1, axis2=2)
-    np.testing.assert_allclose(factor.precision, diagonals[-1], rtol=1e-12)
-    x = plain(queries)
-    np.testing.assert_allclose(norms, np.sqrt((1.0 / diagonals) @ (x**2).T), rtol=1e-10)
-    products = x / diagonals[-1] @ x.T
-    np.testing.assert_allclose(covariance, products, rtol=1e-9, atol=1e-12 * np.max(products))
-    np.testing.assert_allclose(factor.logdet, np.sum(np.log(diagonals[-1] / ridge)), rtol=1e-9)
-    # A block moves the mean exactly, given the diagonal before it.
-    before = np.concatenate([np.full_like(diagonals[:1], ridge), diagonals[:-1]])
-    seen = np.where(observed[:, :, None], plain(rows), 0.0)
-    blocks = np.einsum("bki,bkj->bij", seen, seen) + before[:, :, None] * np.eye(x.shape[1])
-    pulls = np.einsum("bki,bk->bi", seen, residual)
-    moves = np.linalg.solve(blocks, pulls[:, :, None])[:, :, 0]
-    np.testing.assert_allclose(shifts, moves, rtol=1e-6, atol=1e-8 * np.abs(moves).max())
 
 
 # --- sketched -----------------------------------------------------------------------------------------------
@@ -604,10 +442,3 @@ def test_auto_makes_what_it_chose_and_logs_it(draw, name, made, caplog):
         f"width: {name} for {parameters} parameters and {SEEN} observations, at most 0.00 GB"
     ]
     assert isinstance(Auto().init(like, jnp.asarray(0.8), SEEN), made)
-
-
-def test_auto_is_the_one_it_chose():
-    history = history_of(np.random.default_rng(8), layer_rows)
-    found, direct = (jax.tree.leaves(stream(width, 0.8, *history)) for width in (Auto(), Dual()))
-    for left, right in zip(found, direct, strict=True):
-        np.testing.assert_array_equal(left, right)

@@ -38,7 +38,11 @@ class Best(Chooser):
     def choose(self, key: Array, scores: Array, mask: Array) -> Choice:
         """Return the best arm in a single slot."""
         masked = jnp.where(mask, scores, -jnp.inf)
-        tied = mask & (masked == jnp.max(masked))
+        highest = jnp.max(masked)
+        # XLA may compute a score twice, to compare it with the highest, and round it otherwise: without the
+        # arm that one pass finds, nothing would be tied, and any arm would be chosen.
+        first = (jnp.arange(scores.size) == jnp.argmax(masked)) & ~jnp.isnan(highest)
+        tied = mask & ((masked == highest) | first)
         # NaN ties with nothing: then any available arm is returned, and the decision says unhealthy.
         tied = jnp.where(jnp.any(tied), tied, mask)
 

@@ -38,6 +38,10 @@ class FixedArms(WrappedEnvironment):
         world = self.environment.init(key_world)
         return FixedWorld(world=world, offer=self.environment.offer(world, key_offer))
 
+    def attrs(self, world: FixedWorld) -> dict[str, Any]:
+        """As the environment says of its own world."""
+        return self.environment.attrs(world.world)
+
     def offer(self, world: FixedWorld, key: Array) -> Offer:
         """Offer what was drawn."""
         return world.offer

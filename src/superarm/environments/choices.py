@@ -17,7 +17,7 @@ from superarm.environments.semi_bandit import GaussianWeights, semi_bandit
 from superarm.environments.sphere import Score, SphereArms, sphere_arms
 from superarm.precision import FLOAT, double
 from superarm.pytree import pytree, static
-from superarm.rewards import MnlRevenue
+from superarm.rewards import MnlRevenue, revenue_per_item
 from superarm.types import Array, Choice, Decision, Offer, Outcome, Spec
 
 __all__ = ["AssortmentChoices", "assortment_choices"]
@@ -116,7 +116,12 @@ def assortment_choices(
     50
     """
     where = "assortment_choices"
-    oracle = assortment(revenues, size)
+    worth = revenue_per_item(where, revenues)
+    slots = checks.count(where, "size", size)
+    if slots > len(worth):
+        must = f"size must be at most the number of revenues, {len(worth)}"
+        raise ValueError(f"{where}: {must}, got {slots}")
+    oracle = assortment(worth, slots)
     return AssortmentChoices(
         arms=sphere_arms(where, "utility", utility, named=SCORES, dim=dim, num_arms=len(oracle.revenues)),
         weights=GaussianWeights(scale=checks.nonnegative(where, "noise", noise)),

@@ -104,7 +104,7 @@ class Clicks(Environment):
 
 @pytree
 @dataclass(frozen=True)
-class PairClicks:
+class PairClicks(Environment):
     """Pairs of an item and its position. Build it with `clicks(..., position_input=True)`.
 
     Attributes:

@@ -45,6 +45,16 @@ class WrappedEnvironment(Environment):
         return self.environment.compares
 
     @property
+    def knows_regret(self) -> bool:
+        """As the environment."""
+        return self.environment.knows_regret
+
+    @property
+    def in_order(self) -> bool:
+        """As the environment."""
+        return self.environment.in_order
+
+    @property
     def native(self) -> bool:
         """As the environment."""
         return self.environment.native
@@ -61,6 +71,14 @@ class WrappedEnvironment(Environment):
     def init(self, key: Array) -> Any:
         """As the environment."""
         return self.environment.init(key)
+
+    def at_round(self, world: Any, count: Array | int) -> Any:
+        """As the environment."""
+        return self.environment.at_round(world, count)
+
+    def attrs(self, world: Any) -> dict[str, Any]:
+        """As the environment."""
+        return self.environment.attrs(world)
 
     def offer(self, world: Any, key: Array) -> Offer:
         """As the environment."""

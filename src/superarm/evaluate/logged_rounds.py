@@ -13,7 +13,7 @@ Recommendation Algorithms, WSDM.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -86,7 +86,10 @@ class LoggedWorld(Environment):
     log: Log
     passes: int
 
-    knows_regret: ClassVar[bool] = False
+    @property
+    def knows_regret(self) -> bool:
+        """False: a log knows no optimum."""
+        return False
 
     @property
     def native(self) -> bool:

@@ -1,4 +1,4 @@
-"""Explorers: how does doubt become a choice?"""
+"""Explorers: how does uncertainty become a choice?"""
 
 from typing import TYPE_CHECKING
 

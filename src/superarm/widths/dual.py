@@ -17,11 +17,13 @@ from typing import Any, ClassVar
 import jax
 import jax.numpy as jnp
 
+from superarm import checks
 from superarm.contract import Whitened, Width
 from superarm.pytree import pytree, static
 from superarm.rows import Rows, cast, count_rows, only, products, squares
 from superarm.types import Array
 
+PRECISIONS = ("float32", "float64")
 TILE = 256  # rows of a tile: enough for matrix products at full rate, few enough for short histories
 
 
@@ -121,6 +123,7 @@ class Dual(Width):
 
     def check(self, like: Rows, capacity: int) -> None:
         """Refuse to keep rows without knowing how many will come."""
+        checks.one_of("dual width", "precision", self.precision, PRECISIONS)
         if capacity < 1:
             raise ValueError(
                 "dual width: spec.capacity must say how many observations will come, got 0; state it, or "

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 import jax
 import jax.numpy as jnp
 
+from superarm import checks
 from superarm.contract import LinearWidth, Whitened
 from superarm.precision import FLOAT
 from superarm.pytree import pytree, static
@@ -106,7 +107,8 @@ class Sketched(LinearWidth):
         )
 
     def check(self, like: Rows, capacity: int) -> None:
-        """Accept any size."""
+        """Accept any size; refuse a sketch of nothing."""
+        checks.count("sketched width", "rank", self.rank)
 
     def whiten(self, factor: SketchedFactor, rows: Rows) -> SketchedWhitened:
         """Return the rows with their parts along the sketch."""

@@ -16,6 +16,8 @@ from superarm.types import Array, Choice
 
 __all__ = ["TopK", "top_k"]
 
+FEW = 2**16  # arms; with a million, keeping the digits takes as long as selecting
+
 
 @pytree
 @dataclass(frozen=True)
@@ -78,17 +80,31 @@ def best_of(chance: Array, scores: Array, mask: Array, k: int) -> tuple[Array, A
     and among what equals it chance decides. `chance` (n,) is float32 in [0, 1). NaN ranks last.
     """
     above, tied = jnp.zeros_like(mask), mask
-    for digit in digits(scores):
-        # The k-th of (above, then tied by digit): above ranks over every digit, the rest under every digit.
-        ranked = jnp.where(above, jnp.inf, jnp.where(tied, digit, -jnp.inf))
-        # The minimum, not [-1]: XLA turns a slice of a selection into a sort of everything, 70 times slower.
-        threshold = jnp.min(jax.lax.top_k(ranked, k)[0])
-        above, tied = above | (tied & (digit > threshold)), tied & (digit == threshold)
+    if scores.size > FEW:
+        for digit in digits(scores):
+            above, tied = _narrowed(above, tied, digit, k)
+    else:
+        # A loop reads digits that are kept. Unrolled, XLA may compute few scores twice and round them
+        # otherwise: then none equals the threshold, and arms are missing.
+        (above, tied), _ = jax.lax.scan(
+            lambda found, digit: (_narrowed(*found, digit, k), None),
+            (above, tied),
+            jnp.stack(digits(scores)),
+        )
     rank = jnp.where(above, 2.0, jnp.where(tied, chance, -1.0))
     items = jax.lax.top_k(rank, k)[1].astype(jnp.int32)
     used = (above | tied)[items]
     order = jnp.lexsort((-chance[items], -scores[items], ~used))
     return items[order], used[order]
+
+
+def _narrowed(above: Array, tied: Array, digit: Array, k: int) -> tuple[Array, Array]:
+    """(n,) which arms are in, and (n,) which are as good as the last of them, after one more digit."""
+    # The k-th of (above, then tied by digit): above ranks over every digit, the rest under every digit.
+    ranked = jnp.where(above, jnp.inf, jnp.where(tied, digit, -jnp.inf))
+    # The minimum, not [-1]: XLA turns a slice of a selection into a sort of everything, 70 times slower.
+    threshold = jnp.min(jax.lax.top_k(ranked, k)[0])
+    return above | (tied & (digit > threshold)), tied & (digit == threshold)
 
 
 def digits(scores: Array) -> list[Array]:

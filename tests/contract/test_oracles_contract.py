@@ -1,4 +1,4 @@
-"""Every oracle against brute force, and what all oracles share; `oracle_rows.py` has the rows."""
+"""Every oracle against brute force, and what all oracles share; `oracles.py` has the rows."""
 
 from __future__ import annotations
 
@@ -13,9 +13,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import superarm
+from contract.oracles import ROWS, Row, grid_edges
 from superarm.choosers import oracles
 from superarm.choosers.oracles.top_items import best_of
-from support.oracle_rows import ROWS, Row, grid_edges
+from superarm.contract import Oracle
+from support.rooms import defined, require_exported, require_pytrees, require_rows
 
 SOLVE = jax.jit(lambda oracle, key, scores, mask: oracle.solve(key, scores, mask))
 HOST = [row for row in ROWS if not row.oracle.native]
@@ -191,7 +193,11 @@ def test_a_policy_chooses_through_it(row):
 
 def test_every_factory_has_a_row():
     factories = {name for name in oracles.__all__ if name.islower()}
-    assert factories <= {row.name.split()[0] for row in ROWS}
+    parts = defined(oracles, Oracle)
+    require_pytrees(parts)
+    require_exported(oracles, parts)
+    require_rows("oracles.py", factories, {row.name.split()[0] for row in ROWS} - {"guide"})
+    require_rows("oracles.py", parts, {type(row.oracle).__name__ for row in ROWS} - {"Block"})
 
 
 # --- each structure beyond what brute force reaches ---
