@@ -149,7 +149,7 @@ def warn(message: str, kind: type[Warning] = RuntimeWarning) -> None:
     frame, level = sys._getframe(1), 2
     while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("superarm."):
         frame, level = frame.f_back, level + 1
-    warnings.warn(message, kind, stacklevel=level - 1)
+    warnings.warn(message, kind, stacklevel=level)
 
 
 def named_fields(cls: Cls) -> Cls:

@@ -10,9 +10,10 @@ from __future__ import annotations
 import hashlib
 import json
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -21,6 +22,7 @@ from contract.presets import DUELS, ROWS
 from superarm.contract import Environment
 from superarm.environments import catalogue, duels, linear_scores, logistic_scores
 from superarm.environments.face import WrappedEnvironment
+from superarm.environments.linear import LinearScores
 from superarm.pytree import pytree
 from support.agent_presets import BUILDS, agent_of, drive
 
@@ -43,6 +45,19 @@ class OnHost(WrappedEnvironment):
     @property
     def native(self) -> bool:
         return False
+
+
+@pytree
+@dataclass(frozen=True)
+class LongAndShort(WrappedEnvironment):
+    """Another environment, in which no two arms have features of one length."""
+
+    environment: Environment
+
+    def offer(self, world, key):
+        offer = self.environment.offer(world, key)
+        lengths = jnp.linspace(0.5, 1.5, ARMS)[:, None]
+        return replace(offer, contexts=offer.contexts * lengths)
 
 
 def steep(contexts, theta, matrix):
@@ -109,6 +124,8 @@ def test_a_world_stepped_on_the_host_meets_the_same_decisions(name):
     """The plan of a warm-up, which is a memo, was dropped there: 42 of 60 decisions agreed."""
     policy = (BUILDS | PLANNED)[name]()
     world = world_of(name, policy)
+    if isinstance(world, LinearScores):  # whose arms have one length, so that rounding breaks the first ties
+        world = LongAndShort(world)
     native, stepped = (ran(policy, one, 25) for one in (world, OnHost(world)))
     for left, right in zip(native["items"], stepped["items"], strict=True):
         np.testing.assert_array_equal(left, right)

@@ -214,7 +214,7 @@ def test_vmap_over_hyperparameters_and_keys_equals_a_loop(row):
     keys = jax.random.split(jax.random.key(2), 3)
     together = double(jax.jit(jax.vmap(course)))(grid, keys)
     alone = [
-        course(variant, key, observe, learn, select) for variant, key in zip(variants, keys, strict=True)
+        course(variant, key, observe, learn, choose) for variant, key in zip(variants, keys, strict=True)
     ]
     for index, decision in enumerate(alone):
         np.testing.assert_array_equal(together.items[index], decision.items)

@@ -110,4 +110,5 @@ def upper(policy: Policy, state: State, bounds: Bounds, key: Array, count: Array
     )
     explorer: Any = policy.explorer
     rises = explorer.radius.at(count, logdet) >= 0.0
-    return jnp.where(rises, explorer.scores(key, highest, count), jnp.nan)
+    scores = explorer.scores(key, highest, count)
+    return jnp.where(rises, scores, jnp.nan).astype(jnp.float32)  # as scores are: rounding keeps their order
