@@ -5,6 +5,7 @@ ValueError, TypeError            an argument that does not fit; nothing was chan
 RuntimeError
     NoChoiceError                no sound choice among what is on offer
     StoreError                   a file that cannot be used, or written
+        StoreInUseError          a store that another agent has open
     EngineError                  a cluster that is not there, or lost work too often
 LookupError
     UnknownDecisionError         an update of a decision that was never made
@@ -26,6 +27,10 @@ class NoChoiceError(RuntimeError):
 
 class StoreError(RuntimeError):
     """A file is damaged, of a newer version, of another policy, in use, or cannot be written."""
+
+
+class StoreInUseError(StoreError):
+    """Another agent, of this process or of another one, has the store open."""
 
 
 class UnknownDecisionError(LookupError):

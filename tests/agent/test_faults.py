@@ -65,7 +65,10 @@ def test_a_missing_entry_is_found(tmp_path):
     base.execute("DELETE FROM log WHERE seq = 4")
     base.commit()
     base.close()
-    with pytest.raises(StoreError, match=r"log\.sqlite: is damaged: entry 4 is missing"):
+    must = (
+        r"log\.sqlite: is damaged: entry 5 does not agree with its checksum, or the one before it is missing"
+    )
+    with pytest.raises(StoreError, match=must):
         Agent.open(tmp_path / "agent")
 
 
@@ -77,7 +80,9 @@ def test_a_damaged_entry_is_told_in_one_sentence(tmp_path):
     base.execute("UPDATE log SET content = x'00' WHERE seq = 2")
     base.commit()
     base.close()
-    with pytest.raises(StoreError, match=r"log\.sqlite: is damaged: entry 2 cannot be read"):
+    with pytest.raises(
+        StoreError, match=r"log\.sqlite: is damaged: entry 2 does not agree with its checksum"
+    ):
         Agent.open(tmp_path / "agent")
 
 
@@ -226,7 +231,7 @@ class Interrupted:
         return found
 
 
-@pytest.mark.parametrize("call", ["update_many", "checkpoint", "select"])
+@pytest.mark.parametrize("call", ["update_many", "checkpoint"])
 def test_an_interrupt_as_a_batch_begins_loses_nothing(call, tmp_path):
     agent = Agent(superarm.lin_ucb(), store=Store(tmp_path / "agent", keep=0))
     told(agent, 2)
@@ -234,7 +239,6 @@ def test_an_interrupt_as_a_batch_begins_loses_nothing(call, tmp_path):
     calls = {
         "update_many": lambda: agent.update_many([(decision, 1.0)]),
         "checkpoint": agent.checkpoint,
-        "select": lambda: agent.select(2.0 * CONTEXTS),
     }
     journal._base = Interrupted(journal._base)
     with pytest.raises(KeyboardInterrupt):
@@ -315,16 +319,17 @@ def test_a_compaction_that_fails_is_tried_again(tmp_path):
         assert again.stats.updates == 4
 
 
-def test_an_offer_is_not_kept_without_its_decision(tmp_path):
+def test_an_offer_whose_decision_was_not_written_is_not_referred_to(tmp_path):
     agent = Agent(superarm.lin_ucb(), store=tmp_path / "agent")
     base = agent._session.recorder.journal._base
     base.execute("CREATE TRIGGER no BEFORE INSERT ON log BEGIN SELECT RAISE(ABORT, 'not now'); END")
     with pytest.raises(StoreError, match="not now"):
         agent.select(CONTEXTS)
-    assert base.execute("SELECT count(*) FROM offers").fetchone() == (0,)
     base.execute("DROP TRIGGER no")
     agent.select(CONTEXTS)
-    assert base.execute("SELECT count(*) FROM offers").fetchone() == (1,)
+    agent.select(CONTEXTS)
+    offers = base.execute("SELECT offer FROM log WHERE kind = 'decision'").fetchall()
+    assert offers == [(None,), (2,)]
     agent.close()
 
 
@@ -388,12 +393,12 @@ def test_batches_and_bare_decisions_are_followed_by_checkpoints(tmp_path):
     folder = tmp_path / "agent"
     agent = Agent(superarm.lin_ucb(), store=Store(folder, checkpoint_every=5))
     made = agent.select_many([CONTEXTS] * 12)
-    assert seq_of(folder) == 12
+    assert seq_of(folder) == 13  # the first entry says that the store was opened
     agent.update_many((one, 1.0) for one in made)
-    assert seq_of(folder) == 24
+    assert seq_of(folder) == 25
     for _ in range(7):
         agent.select(CONTEXTS)
-    assert seq_of(folder) >= 29
+    assert seq_of(folder) >= 30
     agent.close()
 
 
@@ -430,8 +435,7 @@ def test_a_full_disk_in_a_batch(tmp_path):
         agent.update_many((one, 1.0) for one in made)
     with pytest.raises(StoreError, match="a batch could not be written; open the agent again"):
         agent.update(made[-1], 1.0)
-    with pytest.raises(StoreError, match="a batch could not be written"):
-        agent.close()
+    agent.close()  # without a checkpoint of what the log does not have
     with Agent.open(tmp_path / "agent") as again:
         assert again.stats.updates == 0  # nothing of the batch was acknowledged
         told(again, 3)
@@ -452,7 +456,7 @@ def test_a_checkpoint_that_fails_is_tried_again(tmp_path, monkeypatch):
         with pytest.warns(RuntimeWarning, match="no checkpoint could be written: .* No space left on device"):
             assert agent.update(decision, 1.0)
     told(agent, 1)
-    assert seq_of(folder) == 4
+    assert seq_of(folder) == 5
     with monkeypatch.context() as patch:
         patch.setattr(os, "replace", full)
         with pytest.raises(StoreError, match="could not be written"):

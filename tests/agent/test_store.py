@@ -20,7 +20,8 @@ from safetensors.numpy import load_file, save_file
 
 import superarm
 from superarm import Agent, Store
-from superarm.agent.store import journal, state_file
+from superarm.agent.store import state_file
+from superarm.agent.store.pending import ids_in
 from superarm.errors import StoreError
 from support.agent_presets import BUILDS, DIM, FEATURES, agent_of, drive, same_state
 
@@ -190,7 +191,7 @@ def test_one_process_at_a_time(tmp_path):
     with Agent(superarm.lin_ucb(), store=tmp_path / "agent"):
         command = [sys.executable, "-c", code, str(tmp_path / "agent")]
         other = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
-    assert "StoreError: agent: is in use by another agent" in other.stderr
+    assert "StoreInUseError: agent: is in use by another agent" in other.stderr
 
 
 @pytest.mark.parametrize(("power_safe", "level"), [(False, 1), (True, 2)])
@@ -215,10 +216,11 @@ def test_the_log_is_compacted(tmp_path):
             agent.update(decision, 1.0)
     agent.checkpoint()
     base = sqlite3.connect(tmp_path / "agent" / "log.sqlite")
-    rows, oldest = base.execute("SELECT count(*), min(decision) FROM log").fetchone()
-    offers = base.execute("SELECT count(*) FROM offers").fetchone()[0]
+    rows = base.execute("SELECT kind, decision FROM log").fetchall()
     base.close()
-    assert (rows, oldest, offers) == (30, 85, 15)
+    assert [number for kind, number in rows if kind == "decision"] == list(range(85, 100))
+    assert rows[0] == ("feedback", 84)  # what came before the oldest decision that is kept is gone
+    assert len(rows) == 31
     agent.close()
     with Agent.open(store) as again:
         assert again.update(50, 1.0)  # still waiting, though its entry is gone
@@ -229,8 +231,10 @@ def test_what_is_offered_again_is_kept_once(tmp_path):
         for _ in range(10):
             agent.select(np.eye(3), ids=["a", "b", "c"], mask=[True, True, False])
         base = sqlite3.connect(tmp_path / "agent" / "log.sqlite")
-        assert base.execute("SELECT count(*) FROM offers").fetchone() == (1,)
+        rows = base.execute("SELECT offer, length(content) FROM log WHERE kind = 'decision'").fetchall()
         base.close()
+        assert [offer for offer, _ in rows] == [None, *[2] * 9]
+        assert rows[1][1] < rows[0][1]
 
 
 # Files that are refused, and files that stay
@@ -262,14 +266,15 @@ def rewritten(path: Path, change) -> None:
     """The file with other plain data, and the checksum that belongs to it."""
     arrays, content = state_file.read_state(path)
     change(content)
-    text = json.dumps(content, sort_keys=True)
-    save_file(arrays, path, {"superarm": text, "checksum": state_file._checksum(arrays, text)})
+    text = json.dumps({"schema": state_file.SCHEMA, **content}, sort_keys=True).encode()
+    plain = {**arrays, state_file.PLAIN: np.frombuffer(text, np.uint8)}
+    save_file(plain, path, {"checksum": state_file._checksum(arrays, text)})
 
 
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (lambda content: content.update(schema=99), "has schema 99, newer than 1, which this superarm reads"),
+        (lambda content: content.update(schema=99), "has schema 99, newer than 2, which this superarm reads"),
         (lambda content: content.update(schema=0), "has schema 0, which no version of superarm wrote"),
         (lambda content: content.pop("settings"), "is damaged, or no state of an agent"),
         (lambda content: content["counts"].update(decisions=-1), "decisions must be >= 0, got -1"),
@@ -312,7 +317,7 @@ def test_a_log_of_another_program_is_refused(tmp_path):
     base = sqlite3.connect(path)
     base.execute("PRAGMA user_version = 7")
     base.close()
-    with pytest.raises(StoreError, match=r"log\.sqlite: has schema 7, newer than 1"):
+    with pytest.raises(StoreError, match=r"log\.sqlite: has schema 7, newer than 2"):
         Agent.open(tmp_path / "agent")
     path.write_bytes(b"no database" * 100)
     with pytest.raises(StoreError, match=r"log\.sqlite: could not be used: "):
@@ -357,6 +362,26 @@ def test_files_of_schema_1_are_read():
     assert "state.record.mean" in load_file(GOLDEN / "agent-1.safetensors")
 
 
+def write_schema_1(path: Path, arrays, content) -> None:
+    """A state file as the first version wrote it, memos and all."""
+    plain = {one: array for one, array in arrays.items() if not one.startswith("pending.")}
+    waiting = []
+    if "pending.number" in arrays:
+        ids = ids_in(arrays["pending.ids"], len(arrays["pending.number"]))
+        times = zip(*(arrays[f"pending.{one}"].tolist() for one in ("number", "time", "epoch")), strict=True)
+        waiting = [
+            {"number": number, "ids": names, "time": when, "epoch": epoch}
+            for names, (number, when, epoch) in zip(ids, times, strict=True)
+        ]
+        plain |= {f"pending.{one}": arrays[f"pending.{one}"] for one in ("items", "features", "seen")}
+        for row, index in enumerate(arrays.get("pending.remembered", [])):
+            memos = (one for one in arrays if one.startswith("pending.memo"))
+            plain |= {one.replace("memo", f"memo.{index}", 1): np.array(arrays[one][row]) for one in memos}
+    old = {one: value for one, value in content.items() if one not in ("agent", "chain", "schema")}
+    text = json.dumps({**old, "schema": 1, "pending": waiting}, sort_keys=True)
+    save_file(plain, path, {"superarm": text, "checksum": state_file._checksum(plain, text.encode())})
+
+
 @pytest.mark.parametrize("name", ["glm_ucb", "vacdb", "evill"])
 def test_files_from_before_curvatures_were_kept_are_loaded(name, tmp_path):
     """What they lack only saves time: the next fit is the same."""
@@ -368,7 +393,7 @@ def test_files_from_before_curvatures_were_kept_are_loaded(name, tmp_path):
     kept = {one for one in arrays if one.endswith(".root") and ".factor." not in one}
     assert kept
     older = {one: array for one, array in arrays.items() if one not in kept}
-    state_file.write_state(tmp_path / "old.safetensors", older, content)
+    write_schema_1(tmp_path / "old.safetensors", older, content)
     again = Agent.load(tmp_path / "old.safetensors")
     for one in (agent, again):
         drive(one, np.random.default_rng(1), 10, [])
@@ -391,36 +416,21 @@ def test_stores_of_schema_1_are_opened(tmp_path):
         assert [agent.select(np.eye(3)).item for _ in range(5)] == expected["items"]
 
 
-def test_logs_of_an_older_schema_are_brought_up(tmp_path, monkeypatch):
-    Agent(superarm.lin_ucb(), store=tmp_path / "agent").close()
-    monkeypatch.setattr(journal, "SCHEMA", 3)
-    steps = {1: "ALTER TABLE log ADD COLUMN one TEXT;", 2: "ALTER TABLE log ADD COLUMN two TEXT;"}
-    monkeypatch.setattr(journal, "MIGRATIONS", steps)
-    base = journal._opened(tmp_path / "agent" / "log.sqlite")
-    columns = [row[1] for row in base.execute("PRAGMA table_info(log)")]
-    assert columns[-2:] == ["one", "two"]
-    assert base.execute("PRAGMA user_version").fetchone() == (3,)
-    base.close()
-    monkeypatch.setattr(journal, "SCHEMA", 5)
-    with pytest.raises(StoreError, match=r"log\.sqlite: has schema 3, older than 5"):
-        journal._opened(tmp_path / "agent" / "log.sqlite")
-
-
 def test_files_of_an_older_schema_are_brought_up(saved, monkeypatch):
     """Two schemas from now: every step is taken, in order, and what is then missing is found."""
     taken = []
 
     def step(name):
-        def change(content):
+        def change(arrays, content):
             taken.append(name)
-            return {**content, "repeated": content["repeated"] + 5}
+            return arrays, {**content, "repeated": content["repeated"] + 5}
 
         return change
 
-    monkeypatch.setattr(state_file, "SCHEMA", 3)
-    monkeypatch.setattr(state_file, "MIGRATIONS", {1: step("1 to 2"), 2: step("2 to 3")})
+    monkeypatch.setattr(state_file, "SCHEMA", 4)
+    monkeypatch.setattr(state_file, "MIGRATIONS", {2: step("2 to 3"), 3: step("3 to 4")})
     assert Agent.load(saved).stats.repeated == 10
-    assert taken == ["1 to 2", "2 to 3"]
-    monkeypatch.setattr(state_file, "MIGRATIONS", {2: step("2 to 3")})
-    with pytest.raises(StoreError, match="has schema 1, which no version of superarm wrote"):
+    assert taken == ["2 to 3", "3 to 4"]
+    monkeypatch.setattr(state_file, "MIGRATIONS", {3: step("3 to 4")})
+    with pytest.raises(StoreError, match="has schema 2, which no version of superarm wrote"):
         Agent.load(saved)

@@ -7,6 +7,7 @@ it to a file or a store is imported when it is asked for.
 from __future__ import annotations
 
 import time
+import weakref
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -125,13 +126,18 @@ class Agent:
             "ranking": ranking,
         }
         state = AgentState(where, policy, arms, settings if draws is None else {**settings, "draws": draws})
-        self._session = Session(state, clock, None if store is None else _begun(store, state))
+        self._hold(Session(state, clock, None if store is None else _begun(store, state, clock)))
 
     @classmethod
     def _of(cls, session: Session) -> Agent:
         agent = cls.__new__(cls)
-        agent._session = session
+        agent._hold(session)
         return agent
+
+    def _hold(self, session: Session) -> None:
+        """Work on a session, whose store is given back when the agent is deleted."""
+        self._session = session
+        weakref.finalize(self, session.release)
 
     @property
     def policy(self) -> Policy | Anytime:
@@ -175,6 +181,7 @@ class Agent:
             dim: features per arm, for an agent that has not begun.
         """
         with self._session.lock:
+            self._session.require_open()
             state = self._session.state
             if state.dim not in (None, dim):
                 raise ValueError(f"snapshot: dim must be {state.dim}, as before, got {dim}")
@@ -228,6 +235,7 @@ class Agent:
     ) -> tuple[Id, ...]:
         """Return the ids of what is best by all that was learned, without exploring; nothing is recorded."""
         with self._session.lock:
+            self._session.require_open()
             return choosing.predict(self._session, contexts, ids, mask)
 
     @checks.named
@@ -255,6 +263,7 @@ class Agent:
         True
         """
         with self._session.lock:
+            self._session.require_open()
             return choosing.shortlist(self._session, contexts, size)
 
     @checks.named
@@ -266,6 +275,7 @@ class Agent:
         an arm in a duel is its utility: what made the two meet is the uncertainty of their difference.
         """
         with self._session.lock:
+            self._session.require_open()
             return explanation.explain(self._session, decision)
 
     # Learning
@@ -383,7 +393,7 @@ class Agent:
         """Return the agent of a store: its last checkpoint, and what the log says happened since."""
         from superarm.agent.store.recorder import Recorder, store_of
 
-        recorder, state = Recorder.reopen(store_of(store), policy=policy)
+        recorder, state = Recorder.reopen(store_of(store), policy=policy, clock=clock)
         return cls._of(Session(state, clock, recorder))
 
     def checkpoint(self) -> None:
@@ -394,6 +404,21 @@ class Agent:
             session.background.wait()
             if session.recorder is not None:
                 session.recorder.checkpoint(session.state)
+
+    @checks.named
+    def backup(self, folder: str | Path) -> Path:
+        """Copy the store as it is now into another folder, while the agent goes on; return that folder.
+
+        Args:
+            folder: empty, or not there. `Agent.open` goes on with the copy.
+        """
+        session = self._session
+        with session.lock:
+            session.require_open()
+            if session.recorder is None:
+                raise ValueError("backup: agent must have a store, got none; use save for an agent without")
+            copy = session.recorder.backup(session.state, Path(folder))
+        return copy.write()
 
     def close(self) -> None:
         """Write a checkpoint, and give the store back; an agent without a store goes on."""
@@ -411,7 +436,7 @@ class Agent:
         self.close()
 
 
-def _begun(store: str | Path | Store, state: AgentState) -> Recorder:
+def _begun(store: str | Path | Store, state: AgentState, clock: Callable[[], float]) -> Recorder:
     from superarm.agent.store.recorder import Recorder, store_of
 
-    return Recorder.begin(store_of(store), state)
+    return Recorder.begin(store_of(store), state, clock)

@@ -71,6 +71,6 @@ class BackgroundFit:
                 return
             with session.atomic_step:
                 if session.recorder is not None:
-                    session.recorder.learned(session.clock(), seq)
+                    session.recorder.learned(session.now(), seq)
                 learner.learned(fit)
             session.checkpoint_if_due()  # which waited for this fit

@@ -67,7 +67,7 @@ def _recorded(session: Session, offered: Offered, number: int, raw: RawDecision,
         errors=None if raw.error is None else raw.error[:used],
     )
     seen = np.zeros(len(raw.items), bool)
-    pending = Pending(names, raw.items, raw.features, seen, raw.memo, session.clock(), epoch)
+    pending = Pending(names, raw.items, raw.features, seen, raw.memo, session.now(), epoch)
     state = session.state
     with session.atomic_step:
         if session.recorder is not None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import os
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -30,6 +32,24 @@ def settled(policy: Policy, spec: Spec, most: int) -> Policy:
         return policy
     shapes = state_shapes(policy, replace(spec, capacity=most))
     return replace(policy, width=policy.width.resolved(shapes))
+
+
+def require_memory(policy: Policy, spec: Spec) -> None:
+    """Refuse a state that the machine cannot hold: the attempt would end the process."""
+    size = sum(
+        math.prod(leaf.shape) * leaf.dtype.itemsize for leaf in jax.tree.leaves(state_shapes(policy, spec))
+    )
+    if size > (most := largest_state()):
+        must = f"features must be fewer, so that a state takes at most {most:.2g} bytes"
+        raise ValueError(f"{policy.name}: {must}, got {spec.dim} features, which take {size:.2g}")
+
+
+def largest_state() -> int:
+    """Half of the machine's memory: a state is copied when it grows or is saved."""
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
+    except (OSError, ValueError):
+        return 2**33
 
 
 @double

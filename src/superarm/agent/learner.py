@@ -1,7 +1,7 @@
 """The part of an agent that learns: counts, epochs, fits and room, as a function of what happened in order.
 
 The same decisions, events and fits in the same order give the same state, bit for bit. It knows of no
-files, clocks or threads.
+clocks or threads.
 """
 
 from __future__ import annotations
@@ -231,9 +231,14 @@ class Learner:
             observation = replace(observation, memo=())  # another policy's
         self._record(self.run, number, observation)
 
+    @property
+    def due(self) -> bool:
+        """Whether a fit is due after the last event, and made at once."""
+        return self.learns and self.run.due
+
     def learn_if_due(self) -> None:
-        """Fit, where a fit is due after the last event and made at once."""
-        if self.learns and self.run.due:
+        """Make the fit that is due, and take it over."""
+        if self.due:
             self.learned(self.fit_now())
 
     def fit_now(self) -> Leaves:
@@ -269,6 +274,7 @@ class Learner:
         epoch = replace(epoch, policy=inspection.settled(epoch.policy, self.spec, self.max_observations))
         keeps_all = inspection.keeps_all(epoch.policy, replace(self.spec, capacity=0))
         capacity = min(FIRST_CAPACITY, self.max_observations) if keeps_all else 0
+        inspection.require_memory(epoch.policy, replace(self.spec, capacity=capacity))
         key = jax.random.fold_in(self.keys.init, number) if number else self.keys.init
         state = inspection.begin(epoch.policy, key, replace(self.spec, capacity=capacity))
         leaves, structure = jax.tree.flatten(state)
@@ -328,7 +334,7 @@ class Learner:
 
     @double
     def restore(self, arrays: Mapping[str, NDArray], counts: Mapping[str, Any]) -> None:
-        """Take over what `arrays` and `counts` of another core said."""
+        """Take over what `arrays` and `counts` of another learner said."""
         where = "state file"
         numbers = {name: checks.count(where, name, counts.get(name), low=0) for name in self.counts()}
         if numbers["epoch"] >= len(self.whole.epochs(max(numbers["decisions"], 1))):
@@ -388,9 +394,6 @@ def _epoch(policy: Any, number: int) -> Epoch:
 
 
 def _leaf(arrays: Mapping[str, NDArray], name: str, shape: Any) -> Any:
-    if name not in arrays and ".fit." in name and name.endswith(".root") and ".factor." not in name:
-        # A file from before fits kept the root of a curvature: they may begin with any.
-        return jax.numpy.broadcast_to(jax.numpy.eye(shape.shape[-1], dtype=shape.dtype), shape.shape)
     if name not in arrays or arrays[name].shape != shape.shape or arrays[name].dtype != shape.dtype:
         got = f"{arrays[name].dtype} {arrays[name].shape}" if name in arrays else "nothing"
         raise StoreError(

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 def update(session: Session, decision: Selection | int, outcome: Outcome) -> bool:
     """Learn what came of a decision; return whether it was new."""
-    now = session.clock()  # once: what is accepted now must be in time when it is replayed, too
+    now = session.now()  # once: what is accepted now must be in time when it is replayed, too
     feedback = _read(session, decision, outcome, now)
     if session.state.learner is not None:
         session.state.learner.make_room(feedback.count)
@@ -29,7 +29,7 @@ def update(session: Session, decision: Selection | int, outcome: Outcome) -> boo
 
 def update_many(session: Session, pairs: Sequence[tuple[Selection | int, Outcome]]) -> list[bool]:
     """Learn from several decisions; all are checked before any is learned from."""
-    state, now = session.state, session.clock()
+    state, now = session.state, session.now()
     read = [_read(session, decision, outcome, now) for decision, outcome in pairs]
     numbers = [feedback.number for feedback in read]
     twice = len(set(numbers)) < len(numbers)  # then the second is no news any more
@@ -66,7 +66,7 @@ def _learned_from(session: Session, feedback: Feedback, now: float) -> bool:
     with session.atomic_step:
         if recorder is not None:
             recorder.feedback(feedback, now)
-        state.learn_from(feedback)
+        state.learn_from(feedback, now)
         failure = _learn_if_due(session, now)
     if failure is not None:
         _report(failure)
@@ -81,13 +81,15 @@ def _learn_if_due(session: Session, now: float) -> BaseException | None:
         What a fit failed with, to be reported once all is settled.
     """
     learner = session.state.learner
-    if learner is None:
+    if learner is None or not learner.due:
         return None
     try:
-        learner.learn_if_due()
+        with session.signals.lifted():  # a fit may take long, and changes nothing until it is taken over
+            fit = learner.fit_now()
     except BaseException as error:
         _log_failure(session, now, learner)
         return error
+    learner.learned(fit)
     return None
 
 
@@ -131,7 +133,7 @@ def fit(session: Session, log: Any) -> int:
 
 
 def _take_in(session: Session, learner: Learner, event: Observation) -> None:
-    now = session.clock()
+    now = session.now()
     with session.atomic_step:
         if session.recorder is not None:
             session.recorder.given(learner.decisions, event, now)
@@ -150,5 +152,5 @@ def learn_now(session: Session) -> None:
     made = learner.fit_now()
     with session.atomic_step:
         if session.recorder is not None:
-            session.recorder.learned(session.clock())
+            session.recorder.learned(session.now())
         learner.learned(made)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 from collections import OrderedDict
 from collections.abc import Sequence
 from typing import Any
@@ -15,10 +17,17 @@ from superarm.agent.learner import Learner
 from superarm.agent.selection import Pending
 from superarm.agent.settings import Settings, settings_of
 from superarm.agent.tables import Id
-from superarm.errors import UnknownDecisionError
+from superarm.errors import StoreError, UnknownDecisionError
 from superarm.policies.anytime import Anytime
 from superarm.policy import Policy
 from superarm.types import Spec
+
+
+def agent_id(value: object) -> str:
+    """Return the id of an agent: 32 hexadecimal digits."""
+    if not isinstance(value, str) or not re.fullmatch("[0-9a-f]{32}", value):
+        raise StoreError(f"state file: is damaged: agent must be 32 hexadecimal digits, got {value!r:.50}")
+    return value
 
 
 class AgentState:
@@ -32,6 +41,8 @@ class AgentState:
         settings: dict[str, Any],
     ) -> None:
         """Begin empty."""
+        self.agent = os.urandom(16).hex()  # an id that no other agent has; that of its store, too
+        self.run = os.urandom(8).hex()  # of this opening of the agent
         self.policy = policy
         self.first: Policy = policy.epochs(1)[0].policy
         self.settings: Settings = settings_of(where, self.first, settings)
@@ -88,12 +99,12 @@ class AgentState:
         made = 0 if self.learner is None else self.learner.decisions
         if not 0 <= number < made:
             raise UnknownDecisionError(f"update: decision must be one that was made, got {number} of {made}")
-        if self.settings.max_age is not None:
-            self.expire(now)
-        return self.waiting.get(int(number))
+        pending = self.waiting.get(int(number))
+        return None if pending is None or self._too_old(pending, now) else pending
 
-    def learn_from(self, feedback: Feedback) -> None:
-        """Take in feedback that was accepted. `Learner.learn_if_due` comes next."""
+    def learn_from(self, feedback: Feedback, now: float) -> None:
+        """Take in feedback that was accepted at a time. `Learner.learn_if_due` comes next."""
+        self.expire(now)
         number = feedback.number
         pending = self.waiting[number]
         observation = Observation(
@@ -113,11 +124,13 @@ class AgentState:
 
     def expire(self, now: float) -> None:
         """Forget decisions that have waited too long."""
-        if self.settings.max_age is None:
-            return
-        while self.waiting and next(iter(self.waiting.values())).time < now - self.settings.max_age:
+        while self.waiting and self._too_old(next(iter(self.waiting.values())), now):
             self.waiting.popitem(last=False)
             self.expired += 1
+
+    def _too_old(self, pending: Pending, now: float) -> bool:
+        most = self.settings.max_age
+        return most is not None and pending.time < now - most
 
 
 class Provisional:

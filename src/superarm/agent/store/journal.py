@@ -1,104 +1,159 @@
-"""The durable log: every decision, feedback and fit of an agent, in the order in which they happened.
+"""The durable log: decisions, feedback and fits of an agent, in the order in which they happened.
 
 One SQLite file in WAL mode. A row is on its way to the disk before the call that made it returns: the death
 of the process loses nothing that was acknowledged; that of the machine loses nothing either when the journal
-is `power_safe`, which waits for the disk. There is one writer, held by a lock that dies with its process;
-anyone may read meanwhile.
+is `power_safe`, which waits for the disk. There is one writer, which holds the folder's lock; anyone may read
+meanwhile.
 
-What was offered is kept once: contexts and ids that come again are one row of `offers`.
+Each row has a checksum over itself and the checksum of the row before, so that the newest one vouches for
+all. The lock's file holds the newest acknowledged row's (`lock.Mark`): a tail that is lost is missed.
+
+Contexts that are offered again are kept once: later decisions refer to the row that had them first. When
+compaction removes that row, its content moves to the table `offers` as long as a row refers to it.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 import sqlite3
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from safetensors import SafetensorError
-from safetensors.numpy import load, save
 
+from superarm import checks
 from superarm.agent.arms import Offered
+from superarm.agent.store.entries import (
+    REPAIR,
+    Entry,
+    chain_at,
+    entries,
+    head_of,
+    link,
+    newest,
+    offer_at,
+    offer_digest,
+    offer_of,
+)
+from superarm.agent.store.lock import FolderLock, Mark, gone, this_boot
+from superarm.agent.store.log_file import LOG, as_one, make_file, open_file, worded
+from superarm.agent.store.migration import migrate_log
+from superarm.agent.store.packing import pack
 from superarm.errors import StoreError
 
-SCHEMA = 1
-MIGRATIONS: dict[int, str] = {}  # SQL from a schema to the next
-APPLICATION = 0x5A41524D  # of SQLite files that are superarm's
+MAX_KNOWN = 10_000  # offers that are recognised when they come again: a catalogue that stays is among them
 NDArray = np.ndarray[Any, Any]
-
-_TABLES = """
-CREATE TABLE offers (
-    hash BLOB PRIMARY KEY,
-    contexts BLOB NOT NULL,   -- (num_arms, d) float64
-    num_arms INTEGER NOT NULL,
-    ids TEXT NOT NULL,        -- JSON, and so are the columns' names
-    columns TEXT NOT NULL
-) WITHOUT ROWID;
-CREATE TABLE log (
-    seq INTEGER PRIMARY KEY,  -- the order of all that happened
-    kind TEXT NOT NULL,       -- decision, feedback, given or learn
-    time REAL NOT NULL,       -- seconds since 1970
-    decision INTEGER,         -- its number
-    offer BLOB,               -- of a decision: what was on offer
-    mask BLOB,                -- and which of it was available; NULL for all
-    content BLOB              -- arrays: what was chosen, with what chances; or what came of it
-);
-CREATE INDEX of_decision ON log (decision);
-CREATE INDEX of_offer ON log (offer);
-"""
+_INSERT = "INSERT INTO log VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
 
 
-@dataclass(frozen=True)
-class Entry:
-    """A row of the journal."""
+class KnownOffers:
+    """Offers that the log holds, to recognise one that comes again.
 
-    seq: int
-    kind: str
-    time: float
-    decision: int
-    arrays: dict[str, NDArray]
-    offer: bytes | None = None
-    mask: bytes | None = None
+    A full hash of a large catalogue takes as long as a choice. So an offer is hashed only when its first and
+    its last row are those of an offer that the log holds.
+    """
 
+    def __init__(self) -> None:
+        """Know none."""
+        self._rows: dict[Any, tuple[int, bytes | None]] = {}  # by a glance: the row, and its hash once made
 
-def name_of(offered: Offered) -> bytes:
-    """A name that only the same contexts, ids and columns have."""
-    digest = hashlib.blake2b(offered.contexts.tobytes(), digest_size=16)
-    digest.update(json.dumps([offered.contexts.shape, offered.ids, offered.columns]).encode())
-    return digest.digest()
+    @staticmethod
+    def glance(offered: Offered) -> Any:
+        """What is quickly told of an offer; others may look alike."""
+        contexts = offered.contexts
+        return contexts.shape, zlib.crc32(contexts[0].tobytes()), zlib.crc32(contexts[-1].tobytes())
+
+    def find(self, glance: Any) -> tuple[int, bytes | None] | None:
+        """The row of an offer that looks alike, and its hash where one was made."""
+        return self._rows.get(glance)
+
+    def add(self, glance: Any, seq: int, digest: bytes | None) -> None:
+        """Note that row `seq` holds an offer."""
+        if len(self._rows) < MAX_KNOWN or glance in self._rows:
+            self._rows[glance] = seq, digest
+
+    def forget(self, upto: int, kept: set[int]) -> None:
+        """Drop those whose rows up to `upto` are gone, but for the kept ones."""
+        rows = self._rows.items()
+        self._rows = {glance: row for glance, row in rows if row[0] > upto or row[0] in kept}
 
 
 class Journal:
-    """The log of one agent, open for writing. Calls must not overlap: the agent's lock sees to that."""
+    """The log of one agent, open for writing. Calls must not overlap: the agent's lock sees to that.
 
-    def __init__(self, folder: Path, *, power_safe: bool = False) -> None:
-        """Open or begin the log in a folder."""
-        self.path = folder / "log.sqlite"
+    Attributes:
+        store: the id of the store, 16 bytes.
+        head: the number and the checksum that the oldest row goes on from.
+        last, chain: the number and the checksum of the newest row.
+        broken: what was acknowledged, or acted on, may not be there: nothing more is taken.
+    """
+
+    def __init__(self, folder: Path, base: sqlite3.Connection, lock: FolderLock, *, power_safe: bool) -> None:
+        """Go on with an open file; `begin` and `reopen` open one."""
+        self.folder, self.path = folder, folder / LOG
+        self._base, self._lock, self._power_safe = base, lock, power_safe
+        with worded(self.path):
+            base.execute(f"PRAGMA synchronous = {'FULL' if power_safe else 'NORMAL'}")
+            # Checkpoints of the agent empty the write-ahead log; 64 MB is for those who write none.
+            base.execute("PRAGMA wal_autocheckpoint = 16384")
+            self.store, *self.head = head_of(base, self.path)
+            self.last, self.chain = newest(base) or tuple(self.head)
+        self._known = KnownOffers()
+        self._ids: tuple[Any, str] = ((), "")  # ids and columns that came last, and their text
+        self.broken = self._batch = False
+
+    @classmethod
+    def begin(cls, lock: FolderLock, store: bytes, *, power_safe: bool = False) -> Journal:
+        """Begin a log in a locked folder that holds none."""
+        folder = lock.path.parent
+        make_file(folder / LOG, store)
+        journal = cls(folder, open_file(folder / LOG), lock, power_safe=power_safe)
         try:
-            folder.mkdir(parents=True, exist_ok=True)
-            self._lock = _locked(folder / "lock.sqlite", folder)
-        except OSError as error:
-            raise StoreError(f"{folder.name}: could not be made: {error.strerror or error}") from error
-        try:
-            self._base = _opened(self.path)
-            self._base.execute(f"PRAGMA synchronous = {'FULL' if power_safe else 'NORMAL'}")
-            with _worded(self.path):
-                self.last = self._base.execute("SELECT ifnull(max(seq), 0) FROM log").fetchone()[0]
-            self._known: set[bytes] = set()  # offers known to be there
-            self._broken = self._batch = False
+            if journal.last:
+                raise StoreError(f"{folder.name}: holds an agent; use Agent.open to go on with it")
+            journal._write_head(store)
+            journal.settle()
         except BaseException:
-            self._lock.close()
+            journal._base.close()
             raise
+        return journal
+
+    @classmethod
+    def reopen(cls, lock: FolderLock, store: bytes, seq: int, *, power_safe: bool = False) -> Journal:
+        """Open the log of a locked folder, whose state is of entry `seq`.
+
+        `verify` comes next, then `settle`.
+        """
+        folder = lock.path.parent
+        path = folder / LOG
+        if not path.exists():
+            must = f"{LOG} is missing: what happened since the last checkpoint is lost"
+            raise StoreError(f"{folder.name}: {must}; {REPAIR}")
+        base = open_file(path, migrate=lambda base: migrate_log(base, path, store, seq))
+        try:
+            return cls(folder, base, lock, power_safe=power_safe)
+        except BaseException:
+            base.close()
+            raise
+
+    def _write_head(self, store: bytes) -> None:
+        with worded(self.path):
+            self._base.execute("UPDATE head SET store = ?", (store,))
+        self.store = store
 
     def close(self) -> None:
         """Give the file and the lock back."""
         self._base.close()
         self._lock.close()
+
+    def leave_to_parent(self) -> None:
+        """In a forked child: give back the child's copy of the lock, and touch nothing else."""
+        self._lock.close()
+
+    # Writing
 
     @contextmanager
     def together(self) -> Iterator[None]:
@@ -109,7 +164,7 @@ class Journal:
         self.require_whole()
         self._batch = True
         try:
-            with _worded(self.path):
+            with worded(self.path):
                 self._base.execute("BEGIN IMMEDIATE")
             try:
                 yield
@@ -117,28 +172,31 @@ class Journal:
                 self._give_up()
                 raise
             finally:
-                if not self._broken:
+                if not self.broken:
                     self._commit()
         finally:
             self._batch = False
 
     def _commit(self) -> None:
         try:
-            with _worded(self.path):
+            with worded(self.path):
                 self._base.execute("COMMIT")
+            self._lock.advance(self.last, self.chain)
         except BaseException:
             self._give_up()
             raise
 
     def _give_up(self) -> None:
-        self._broken = True
+        self.broken = True
         if self._base.in_transaction:
             self._base.execute("ROLLBACK")
 
     def require_whole(self) -> None:
         """Raise if a batch was lost, or was begun and left open by an interrupt: nothing would be kept."""
-        if self._broken or (self._base.in_transaction and not self._batch):
+        if self.broken or (self._base.in_transaction and not self._batch):
             raise StoreError(f"{self.path.name}: a batch could not be written; open the agent again")
+        if self._lock.removed:
+            raise StoreError(gone(self.folder.name))
 
     def append(
         self,
@@ -148,181 +206,184 @@ class Journal:
         decision: int,
         now: float,
         offered: Offered | None = None,
+        text: str = "",
     ) -> int:
         """Write a row; it is durable when this returns. Return its place in the order."""
         self.require_whole()
-        name = None if offered is None else name_of(offered)
-        mask = None if offered is None or offered.mask.all() else np.packbits(offered.mask).tobytes()
-        row = (self.last + 1, kind, now, decision, name, mask, save(arrays) if arrays else None)
-        insert = "INSERT INTO log VALUES (?, ?, ?, ?, ?, ?, ?)"
-        if offered is None or name is None or name in self._known:
-            with _worded(self.path):
-                self._base.execute(insert, row)
-        else:
-            with self._as_one():  # an offer without its decision would stay for good
-                self._base.execute("INSERT OR IGNORE INTO offers VALUES (?, ?, ?, ?, ?)", _row(name, offered))
-                self._base.execute(insert, row)
-            if len(self._known) < 10_000:  # a catalogue that stays is among the first
-                self._known.add(name)
-        self.last += 1
-        return self.last
+        seq, offer, noted = self.last + 1, None, None
+        if offered is not None:
+            arrays, text, offer, noted = self._with_offer(arrays, offered)
+        content = pack(arrays, text)
+        chain = link(self.chain, seq, kind, now, decision, None, offer, content)
+        with worded(self.path):
+            self._base.execute(_INSERT, (seq, kind, now, decision, None, offer, content, chain))
+        self.last, self.chain = seq, chain
+        if noted is not None:
+            self._known.add(noted, seq, None)
+        if not self._batch:
+            self._acknowledge()
+        return seq
 
-    @contextmanager
-    def _as_one(self) -> Iterator[None]:
-        """Some statements, all or none of them; within a batch they are the batch's."""
-        if self._batch:
-            with _worded(self.path):
-                yield
-            return
-        with _worded(self.path):
-            try:
-                self._base.execute("BEGIN IMMEDIATE")
-                yield
-                self._base.execute("COMMIT")
-            except BaseException:
-                if self._base.in_transaction:
-                    self._base.execute("ROLLBACK")
-                raise
+    def _acknowledge(self) -> None:
+        try:
+            self._lock.advance(self.last, self.chain)
+        except BaseException:  # the row is there, and the caller will not know
+            self.broken = True
+            raise
 
-    def tail(self, after: int) -> Iterator[Entry]:
-        """Return what happened after a place in the order."""
-        return entries(self._base, self.path, after)
+    def _with_offer(
+        self, arrays: dict[str, NDArray], offered: Offered
+    ) -> tuple[dict[str, NDArray], str, int | None, Any]:
+        """The arrays and words of a decision with its offer, or with the row that has the same.
+
+        Returns:
+            What is written, the row that is referred to, and by which glance the offer is known from now on.
+        """
+        if not offered.mask.all():
+            arrays = {**arrays, "mask": offered.mask}
+        text = self._words(offered)
+        glance = self._known.glance(offered)
+        found = self._known.find(glance)
+        if found is not None:
+            seq, digest = found
+            if digest is None:  # one has come that looks alike: now the first is hashed, too
+                digest = offer_digest(*self._offer(seq))
+                self._known.add(glance, seq, digest)
+            if digest == offer_digest(offered.contexts, text):
+                return {**arrays, "offer": np.frombuffer(digest, np.uint8)}, "", seq, None
+        return {**arrays, "contexts": offered.contexts}, text, None, glance
+
+    def _words(self, offered: Offered) -> str:
+        """Ids and columns as JSON; those that came last mostly come again."""
+        key = offered.ids, offered.columns
+        if key != self._ids[0]:
+            self._ids = key, json.dumps({"ids": offered.ids, "columns": offered.columns})
+        return self._ids[1]
+
+    # Reading
+
+    def verify(self, seq: int, chain: bytes) -> None:
+        """Compare all that came after entry `seq`, which has this checksum, with its checksums and the mark.
+
+        Raises:
+            StoreError: an entry is missing or damaged, or acknowledged entries are missing at the end.
+        """
+        name = self.path.name
+        mark = self._lock.mark()
+        if mark is None:
+            must = "is missing or empty, so that the end of the log is not known"
+            raise StoreError(f"{self._lock.path.name}: {must}; {REPAIR}")
+        if mark.store != self.store:
+            raise StoreError(f"{name}: is the log of another store than {self._lock.path.name}")
+        if seq < self.head[0]:
+            raise StoreError(f"{name}: begins after entry {self.head[0]}, and the state is of entry {seq}")
+        if seq > self.last:
+            raise StoreError(f"{name}: ends at entry {self.last}, and the state is of entry {seq}; {REPAIR}")
+        if chain_at(self._base, self.path, seq, self.head) != chain:
+            raise StoreError(f"{name}: entry {seq} is not the one that the state was written after")
+        if mark.seq < seq:
+            raise StoreError(f"{self._lock.path.name}: is older than the state, which is of entry {seq}")
+        if mark.seq == seq and mark.chain != chain:
+            raise StoreError(f"{name}: entry {seq} is not the one that was acknowledged")
+        for entry in self.tail(seq, chain):
+            if entry.seq == mark.seq and entry.chain != mark.chain:
+                raise StoreError(f"{name}: entry {entry.seq} is not the one that was acknowledged")
+        if mark.seq > self.last:
+            self._accept_loss(mark)
+
+    def begun_by_schema_1(self, seq: int) -> bytes:
+        """The checksum of entry `seq`, after which a state of schema 1 was written.
+
+        Such a state belongs to this log only until this version has opened it.
+        """
+        with worded(self.path):
+            opened = self._base.execute("SELECT 1 FROM log WHERE kind = 'opened' LIMIT 1").fetchone()
+        if opened or seq > self.last:
+            raise StoreError(f"{self.path.name}: is not the log of this state, which is of schema 1")
+        return chain_at(self._base, self.path, seq, self.head)
+
+    def _accept_loss(self, mark: Mark) -> None:
+        """Go on without a lost tail where the loss of power explains it; refuse otherwise."""
+        lost = f"{mark.seq - self.last} acknowledged entries after entry {self.last} are missing"
+        boot = this_boot()
+        if mark.power_safe or mark.boot == boot or not any(boot) or not any(mark.boot):
+            raise StoreError(f"{self.path.name}: {lost}; {REPAIR}")
+        checks.warn(
+            f"{self.folder.name}: the machine went down, and {lost}; a store with power_safe=True waits for "
+            "the disk"
+        )
+
+    def settle(self) -> None:
+        """Say in the lock's file how far the log has come, whatever was said before."""
+        mark = Mark(self.last, self.chain, self.store, this_boot(), self._power_safe)
+        self._lock.settle(mark)
+
+    def tail(self, after: int, chain: bytes) -> Iterator[Entry]:
+        """Return what happened after a place in the order, each entry compared with its checksum."""
+        return entries(self._base, self.path, after, chain)
 
     def offered(self, entry: Entry) -> Offered:
         """Return what was on offer in a decision."""
         return offer_of(self._base, self.path, entry)
 
-    def compact(self, *, upto: int, keep: int) -> None:
-        """Forget entries up to a place in the order, but for those of the last `keep` decisions."""
+    def _offer(self, seq: int) -> tuple[NDArray, str]:
+        arrays, text = offer_at(self._base, self.path, seq)
+        return arrays["contexts"], text
+
+    # Keeping
+
+    def sync(self) -> None:
+        """Bring all rows to the disk, so that no state is ever ahead of them."""
+        self.require_whole()
+        self._lock.require_here()
+        with worded(self.path):
+            self._base.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
+
+    def compact(self, *, upto: int, decision: int | None) -> None:
+        """Forget the oldest entries up to `upto`, and not those from a decision on.
+
+        Its time grows with what is forgotten and with the offers that are referred to, not with the log.
+        """
+        if decision is not None:
+            upto = min(upto, self._before(decision))
+        if upto <= self.head[0]:
+            return
         run = self._base.execute
-        with self._as_one():
-            newest = run("SELECT ifnull(max(decision), -1) FROM log").fetchone()[0]
-            old = (upto, newest - keep)
-            gone = run("SELECT DISTINCT offer FROM log WHERE seq <= ? AND decision <= ?", old).fetchall()
-            run("DELETE FROM log WHERE seq <= ? AND decision <= ?", old)
-            unused = "DELETE FROM offers WHERE hash = ? AND NOT EXISTS (SELECT 1 FROM log WHERE offer = hash)"
-            self._base.executemany(unused, gone)
-        self._known.clear()
+        with worded(self.path), as_one(self._base):
+            chain = chain_at(self._base, self.path, upto, self.head)
+            kept = {seq for seq in self._offers_upto(upto) if self._referred(seq, upto)}
+            copy = "INSERT OR IGNORE INTO offers SELECT seq, content FROM log WHERE seq = ?"
+            self._base.executemany(copy, [(seq,) for seq in kept])
+            unused = [row for row in run("SELECT seq FROM offers").fetchall() if row[0] not in kept]
+            self._base.executemany("DELETE FROM offers WHERE seq = ?", unused)
+            run("DELETE FROM log WHERE seq <= ?", (upto,))
+            run("UPDATE head SET seq = ?, chain = ?", (upto, chain))
+        self.head = [upto, chain]
+        self._known.forget(upto, kept)
 
+    def _offers_upto(self, upto: int) -> Iterator[int]:
+        """The rows up to `upto` to whose offers others refer, one step in the index for each."""
+        seq = -1
+        while True:
+            found = self._base.execute("SELECT min(offer) FROM log WHERE offer > ?", (seq,)).fetchone()[0]
+            if found is None or found > upto:
+                return
+            yield (seq := found)
 
-def _row(name: bytes, offered: Offered) -> tuple[Any, ...]:
-    """An offer as a row of its table."""
-    contexts = np.ascontiguousarray(offered.contexts, np.float64).tobytes()
-    words = json.dumps(offered.ids), json.dumps(offered.columns)
-    return (name, contexts, offered.contexts.shape[0], *words)
+    def _referred(self, offer: int, after: int) -> bool:
+        query = "SELECT 1 FROM log WHERE offer = ? AND seq > ? LIMIT 1"
+        return self._base.execute(query, (offer, after)).fetchone() is not None
 
-
-def reader(folder: Path) -> sqlite3.Connection:
-    """Open a log to read it, while its agent may be writing."""
-    path = folder / "log.sqlite"
-    if not path.exists():
-        raise StoreError(f"{folder.name}: must be the folder of an agent, with log.sqlite, got none")
-    with _worded(path):
-        base = sqlite3.connect(path, isolation_level=None, timeout=5.0)
-        try:
-            base.execute("PRAGMA query_only = ON")
-            return _known(base, path)
-        except BaseException:
-            base.close()
-            raise
-
-
-def entries(base: sqlite3.Connection, path: Path, after: int) -> Iterator[Entry]:
-    """Return what happened after a place in the order."""
-    with _worded(path):
-        rows = base.execute("SELECT * FROM log WHERE seq > ? ORDER BY seq", (after,))
-        for seq, kind, when, decision, offer, mask, content in rows:
-            yield Entry(seq, kind, when, decision, _arrays(path, seq, content), offer, mask)
-
-
-def _arrays(path: Path, seq: int, content: bytes | None) -> dict[str, NDArray]:
-    try:
-        return load(content) if content else {}
-    except SafetensorError as error:
-        raise StoreError(f"{path.name}: is damaged: entry {seq} cannot be read ({error})") from error
-
-
-def offer_of(base: sqlite3.Connection, path: Path, entry: Entry) -> Offered:
-    """Return what was on offer in a decision."""
-    with _worded(path):
-        query = "SELECT contexts, num_arms, ids, columns FROM offers WHERE hash = ?"
-        found = base.execute(query, (entry.offer,)).fetchone()
-    if found is None:
-        raise StoreError(f"{path.name}: is damaged: what decision {entry.decision} offered is missing")
-    contexts, num_arms, ids, columns = found
-    mask = np.ones(num_arms, bool)
-    if entry.mask is not None:
-        mask = np.unpackbits(np.frombuffer(entry.mask, np.uint8), count=num_arms).astype(bool)
-    values = np.frombuffer(contexts, np.float64).reshape(num_arms, -1)
-    names = json.loads(columns)
-    return Offered(values, tuple(json.loads(ids)), mask, None if names is None else tuple(names))
-
-
-def offer_sizes(base: sqlite3.Connection, path: Path) -> dict[bytes, tuple[int, int]]:
-    """Return the arms and the features of every offer, by its name."""
-    with _worded(path):
-        found = base.execute("SELECT hash, num_arms, length(contexts) FROM offers").fetchall()
-    return {name: (count, size // (8 * count)) for name, count, size in found}
-
-
-def _opened(path: Path) -> sqlite3.Connection:
-    with _worded(path):
-        base = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=5.0)
-        try:
-            return _checked(base, path)
-        except BaseException:
-            base.close()
-            raise
-
-
-def _checked(base: sqlite3.Connection, path: Path) -> sqlite3.Connection:
-    """Return the file with its tables, made if it is new."""
-    base.execute("PRAGMA journal_mode = WAL")
-    if not base.execute("SELECT * FROM sqlite_master").fetchone():
-        base.executescript(
-            f"BEGIN; {_TABLES} PRAGMA application_id = {APPLICATION}; PRAGMA user_version = {SCHEMA}; COMMIT;"
-        )
-    if base.execute("PRAGMA application_id").fetchone()[0] == APPLICATION:
-        _bring_up(base)
-    return _known(base, path)
-
-
-def _bring_up(base: sqlite3.Connection) -> None:
-    """Change the tables of an older schema to those of today, step by step, each whole or not at all."""
-    schema = base.execute("PRAGMA user_version").fetchone()[0]
-    while schema < SCHEMA and schema in MIGRATIONS:
-        schema += 1
-        base.executescript(f"BEGIN; {MIGRATIONS[schema - 1]} PRAGMA user_version = {schema}; COMMIT;")
-
-
-def _known(base: sqlite3.Connection, path: Path) -> sqlite3.Connection:
-    """Return the file, if it is one that this version reads."""
-    application = base.execute("PRAGMA application_id").fetchone()[0]
-    schema = base.execute("PRAGMA user_version").fetchone()[0]
-    if application != APPLICATION:
-        raise StoreError(f"{path.name}: is a database of another program")
-    if schema != SCHEMA:
-        age = "newer" if schema > SCHEMA else "older"
-        raise StoreError(f"{path.name}: has schema {schema}, {age} than {SCHEMA}, which this superarm reads")
-    return base
-
-
-def _locked(path: Path, folder: Path) -> sqlite3.Connection:
-    """Hold a lock as long as the connection, and so at most as long as the process, lives."""
-    with _worded(path):
-        lock = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=0.0)
-    try:
-        lock.execute("BEGIN EXCLUSIVE")
-    except sqlite3.Error as error:
-        lock.close()
-        raise StoreError(f"{folder.name}: is in use by another agent ({error})") from error
-    return lock
-
-
-@contextmanager
-def _worded(path: Path) -> Iterator[None]:
-    """SQLite's errors in our words."""
-    try:
-        yield
-    except sqlite3.DatabaseError as error:
-        raise StoreError(f"{path.name}: could not be used: {error}") from error
+    def _before(self, decision: int) -> int:
+        """The newest entry before that of a decision, found by halving: numbers rise with the order."""
+        query = "SELECT seq, decision FROM log WHERE seq > ? AND kind IN (?, ?) ORDER BY seq LIMIT 1"
+        low, high = self.head[0], self.last  # the entry lies after `low`, and at most at `high` + 1
+        with worded(self.path):
+            while low < high:
+                middle = (low + high) // 2
+                found = self._base.execute(query, (middle, "decision", "given")).fetchone()
+                if found is None or found[1] >= decision:
+                    high = middle
+                else:
+                    low = found[0]
+        return low

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,20 +11,23 @@ from typing import Any
 
 import numpy as np
 
-from superarm import checks
+from superarm import __version__, checks
 from superarm.agent.arms import Offered
 from superarm.agent.compiled import Observation
 from superarm.agent.feedback import Feedback
 from superarm.agent.learner import PARTS, Learner
 from superarm.agent.selection import Pending, Selection
 from superarm.agent.state import AgentState
-from superarm.agent.store.journal import Entry, Journal
-from superarm.agent.store.snapshot import memo_arrays, memo_of, restored, snapshot
-from superarm.agent.store.state_file import read_state, write_state
+from superarm.agent.store.backup import Backup
+from superarm.agent.store.entries import Entry
+from superarm.agent.store.journal import Journal
+from superarm.agent.store.lock import FolderLock
+from superarm.agent.store.pending import memo_arrays, memo_of
+from superarm.agent.store.snapshot import restored, snapshot
+from superarm.agent.store.state_file import STATE, read_state, write_state
 from superarm.errors import StoreError
 
 NDArray = np.ndarray[Any, Any]
-STATE = "state.safetensors"
 
 
 @checks.named_fields
@@ -57,56 +61,86 @@ def store_of(store: str | Path | Store) -> Store:
     return store if isinstance(store, Store) else Store(Path(store))
 
 
+def _folder(store: Store) -> Path:
+    """The folder of a store, wherever the process goes; what the store says is checked."""
+    where = "store"
+    checks.count(where, "checkpoint_every", store.checkpoint_every)
+    if store.keep is not None:
+        checks.count(where, "keep", store.keep, low=0)
+    return store.path.resolve()
+
+
 class Recorder:
     """The open store of an agent."""
 
-    def __init__(self, store: Store) -> None:
-        """Open the log."""
-        where = "store"
-        checks.count(where, "checkpoint_every", store.checkpoint_every)
-        if store.keep is not None:
-            checks.count(where, "keep", store.keep, low=0)
-        self.store = store
-        self.folder = store.path.resolve()  # wherever the process goes
-        self.journal = Journal(self.folder, power_safe=store.power_safe)
+    def __init__(self, store: Store, journal: Journal, clock: Callable[[], float]) -> None:
+        """Go on with an open log; `begin` and `reopen` open one."""
+        self.store, self.journal, self.clock = store, journal, clock
+        self.folder = journal.folder
         for left in self.folder.glob(f".{STATE}.*"):  # by a process that was killed while it wrote
             left.unlink(missing_ok=True)
         self._since = 0  # entries since the last checkpoint
         self._batch = False
 
     @classmethod
-    def begin(cls, store: Store, state: AgentState) -> Recorder:
+    def begin(cls, store: Store, state: AgentState, clock: Callable[[], float]) -> Recorder:
         """Begin the store of a new agent."""
-        recorder = cls(store)
+        folder = _folder(store)
         try:
-            if (recorder.folder / STATE).exists() or recorder.journal.last:
-                raise StoreError(f"{store.path.name}: holds an agent; use Agent.open to go on with it")
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise StoreError(f"{folder.name}: could not be made: {error.strerror or error}") from error
+        lock = FolderLock(folder)
+        try:
+            if (folder / STATE).exists():
+                raise StoreError(f"{folder.name}: holds an agent; use Agent.open to go on with it")
+            journal = Journal.begin(lock, bytes.fromhex(state.agent), power_safe=store.power_safe)
+            recorder = cls(store, journal, clock)
             recorder.checkpoint(state)
+            recorder._opened(state)
         except BaseException:
-            recorder.close()
+            lock.close()
             raise
         return recorder
 
     @classmethod
-    def reopen(cls, store: Store, *, policy: Any) -> tuple[Recorder, AgentState]:
-        """Open a store, and return what its agent knew, with all that observation."""
-        if not (store.path / STATE).exists():
-            raise StoreError(f"{store.path.name}: must be the folder of an agent, with {STATE}, got none")
-        recorder = cls(store)
+    def reopen(cls, store: Store, *, policy: Any, clock: Callable[[], float]) -> tuple[Recorder, AgentState]:
+        """Open a store, and return what its agent knew: the checkpoint, and what the log says came after."""
+        folder = _folder(store)
+        if not (folder / STATE).exists():
+            raise StoreError(f"{folder.name}: must be the folder of an agent, with {STATE}, got none")
+        lock = FolderLock(folder)
         try:
-            arrays, content = read_state(recorder.folder / STATE)
+            arrays, content = read_state(folder / STATE)
             state = restored(arrays, content, policy=policy)
             seq = checks.count(STATE, "seq", content.get("seq"), low=0)
-            # Compaction may have taken the newest entries; their numbers must not be given again.
-            recorder.journal.last = max(recorder.journal.last, seq)
-            recorder._replay(state, seq)
+            agent = bytes.fromhex(state.agent)
+            recorder = cls(store, Journal.reopen(lock, agent, seq, power_safe=store.power_safe), clock)
+            recorder._go_on(state, seq, content["chain"])
         except (KeyError, IndexError, TypeError, ValueError) as error:
-            recorder.close()
-            raise StoreError(f"{store.path.name}: is damaged: {error!r}") from error
+            lock.close()
+            raise StoreError(f"{folder.name}: is damaged: {error!r}") from error
         except BaseException:
-            recorder.close()
+            lock.close()
             raise
         return recorder, state
+
+    def _go_on(self, state: AgentState, seq: int, checksum: str | None) -> None:
+        """Replay what came after entry `seq`, and say that the log is open again."""
+        old = checksum is None  # a state of schema 1
+        chain = self.journal.begun_by_schema_1(seq) if checksum is None else bytes.fromhex(checksum)
+        if not old:
+            self.journal.verify(seq, chain)
+        self._replay(state, seq, chain)
+        self.journal.settle()
+        if old:
+            self.checkpoint(state)
+        self._opened(state)
+
+    def _opened(self, state: AgentState) -> None:
+        """Log that the store was opened: by which run of the agent, and by which version of superarm."""
+        about = {"agent": state.agent, "run": state.run, "version": __version__}
+        self.journal.append("opened", {}, decision=-1, now=self.clock(), text=json.dumps(about))
 
     @property
     def due(self) -> bool:
@@ -115,12 +149,21 @@ class Recorder:
 
     def checkpoint(self, state: AgentState) -> None:
         """Write the state, and forget what the log need not hold any more."""
-        self.journal.require_whole()
+        self.journal.sync()
+        seq, chain = self.journal.last, self.journal.chain
         arrays, content = snapshot(state)
         self._since = 0
-        write_state(self.folder / STATE, arrays, {**content, "seq": self.journal.last})
-        if self.store.keep is not None:
-            self.journal.compact(upto=self.journal.last, keep=self.store.keep)
+        write_state(self.folder / STATE, arrays, {**content, "seq": seq, "chain": chain.hex()})
+        keep = self.store.keep
+        if keep is not None and state.decisions > keep:
+            self.journal.compact(upto=seq, decision=state.decisions - keep if keep else None)
+
+    def backup(self, state: AgentState, folder: Path) -> Backup:
+        """Begin a copy of the store as it is now; `Backup.write` makes it while the agent goes on."""
+        self.journal.require_whole()
+        arrays, content = snapshot(state)
+        content |= {"seq": self.journal.last, "chain": self.journal.chain.hex()}
+        return Backup(folder, arrays, content, self.journal.path)
 
     def close(self) -> None:
         """Give the files back."""
@@ -143,7 +186,7 @@ class Recorder:
         arrays["chosen"] = np.array(tuple(map(index, selection.items)), np.int64)
         if selection.propensities is not None and selection.errors is not None:
             arrays |= {"propensities": selection.propensities, "errors": selection.errors}
-        if not isinstance(pending.memo, tuple):
+        if not isinstance(pending.memo, tuple) or pending.memo:
             arrays |= memo_arrays(pending.memo, "memo")
         self.journal.append("decision", arrays, decision=selection.id, now=pending.time, offered=offered)
         self._since += 1
@@ -171,28 +214,30 @@ class Recorder:
         self.journal.append(kind, arrays, decision=number, now=now)
         self._since += 1
 
-    def _replay(self, state: AgentState, after: int) -> None:
-        """Do again what observation after the checkpoint."""
-        fits = Fits(self.journal, after)
+    def _replay(self, state: AgentState, after: int, chain: bytes) -> None:
+        """Do again what happened after the checkpoint."""
+        fits = Fits(self.journal, after, chain)
         fits.begin(state, after)
-        for place, entry in enumerate(self.journal.tail(after), after + 1):
-            if entry.seq != place:
-                raise StoreError(f"{self.journal.path.name}: is damaged: entry {place} is missing")
+        for entry in self.journal.tail(after, chain):
             if entry.kind == "decision":
                 pending = self._pending(state, entry)
                 state.decided(pending, pending.features.shape[1])
             elif entry.kind == "feedback":
-                state.expire(entry.time)
                 values, new = entry.arrays["feedback"], entry.arrays["observed"]
-                state.learn_from(Feedback(entry.decision, values, new, int(np.count_nonzero(new))))
+                feedback = Feedback(entry.decision, values, new, int(np.count_nonzero(new)))
+                state.learn_from(feedback, entry.time)
                 fits.learn_if_due(state)
             elif entry.kind == "given":
                 state.take_in(Observation(*(entry.arrays[name] for name in PARTS)))
                 fits.learn_if_due(state)
-            elif "failed" not in entry.arrays:
-                fits.hand_over(state, entry)
-            fits.begin(state, place)
-            self._since += 1
+            elif entry.kind == "learn":
+                if "failed" not in entry.arrays:
+                    fits.hand_over(state, entry)
+            elif entry.kind != "opened":
+                must = f"entry {entry.seq} is of kind {entry.kind!r}, which this superarm does not know"
+                raise StoreError(f"{self.journal.path.name}: {must}; upgrade it")
+            fits.begin(state, entry.seq)
+            self._since += entry.kind != "opened"
 
     def _pending(self, state: AgentState, entry: Entry) -> Pending:
         """What the log says of a decision."""
@@ -220,9 +265,9 @@ class Fits:
     The latter are of what was known after some entry, and handed over later.
     """
 
-    def __init__(self, journal: Journal, after: int) -> None:
+    def __init__(self, journal: Journal, after: int, chain: bytes) -> None:
         """Read ahead which there are."""
-        learned = [entry.arrays for entry in journal.tail(after) if entry.kind == "learn"]
+        learned = [entry.arrays for entry in journal.tail(after, chain) if entry.kind == "learn"]
         self.wanted = {int(arrays["fit"][0]) for arrays in learned if "fit" in arrays}
         self.failed = {tuple(arrays["failed"].tolist()) for arrays in learned if "failed" in arrays}
         self.made: dict[int, Any] = {}

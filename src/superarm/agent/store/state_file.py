@@ -1,7 +1,8 @@
 """Arrays and plain data in one file: safetensors, with a schema, a checksum and atomic replacement.
 
 Nothing is pickled. A file that is damaged, truncated or of a newer schema is refused in one sentence; one
-that cannot be written leaves the file before it as it was.
+that cannot be written leaves the file before it as it was. The plain data is JSON in an array of bytes, so
+that the header of safetensors stays short; both have a bound that is compared before they are parsed.
 """
 
 from __future__ import annotations
@@ -19,21 +20,28 @@ import numpy as np
 from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
+from superarm.agent.store.migration import migrate_state
 from superarm.errors import StoreError
 
-SCHEMA = 1
-MIGRATIONS: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {}  # from a schema to the next
-LARGEST = 2**34  # bytes: far more than a state that fits a machine's memory should have
 Arrays = dict[str, np.ndarray[Any, Any]]
+Migration = Callable[[Arrays, dict[str, Any]], tuple[Arrays, dict[str, Any]]]
+STATE = "state.safetensors"  # in a store's folder
+SCHEMA = 2
+MIGRATIONS: dict[int, Migration] = {1: migrate_state}  # from a schema to the next
+MAX_FILE = 2**34  # bytes: far more than a state that fits a machine's memory should have
+MAX_JSON = 24 * 2**20  # bytes: parsed, small lists in lists take thirty times as much
+PLAIN = "superarm"  # the array, or in schema 1 the metadata, that holds the plain data
 
 
 def write_state(path: Path, arrays: Mapping[str, np.ndarray[Any, Any]], content: Mapping[str, Any]) -> None:
     """Write arrays and plain data; the file is whole or, if that fails, as it was before."""
+    text = json.dumps({"schema": SCHEMA, **content}, allow_nan=False, sort_keys=True).encode()
+    if len(text) > MAX_JSON:
+        raise StoreError(f"{path.name}: ids and names must take at most {MAX_JSON} bytes, got {len(text)}")
     plain = {name: np.asarray(array, order="C") for name, array in arrays.items()}
-    text = json.dumps({"schema": SCHEMA, **content}, allow_nan=False, sort_keys=True)
-    metadata = {"superarm": text, "checksum": _checksum(plain, text)}
+    metadata = {"checksum": _checksum(plain, text)}
     try:
-        _replace(path, save(plain, metadata))
+        _replace(path, save({**plain, PLAIN: np.frombuffer(text, np.uint8)}, metadata))
     except OSError as error:
         raise StoreError(f"{path.name}: could not be written: {error.strerror or error}") from error
 
@@ -41,27 +49,31 @@ def write_state(path: Path, arrays: Mapping[str, np.ndarray[Any, Any]], content:
 def read_state(path: Path) -> tuple[Arrays, dict[str, Any]]:
     """Return the arrays and the plain data of a file, brought up to the schema of today."""
     try:
-        if path.stat().st_size > LARGEST:
-            raise StoreError(f"{path.name}: must be at most {LARGEST} bytes, got {path.stat().st_size}")
+        if path.stat().st_size > MAX_FILE:
+            raise StoreError(f"{path.name}: must be at most {MAX_FILE} bytes, got {path.stat().st_size}")
         raw = path.read_bytes()
     except OSError as error:
         raise StoreError(f"{path.name}: could not be read: {error.strerror or error}") from error
     try:
         metadata = _metadata(raw)
         arrays: Arrays = load(raw)
-        text = metadata["superarm"]
+        text = arrays.pop(PLAIN).tobytes() if PLAIN in arrays else metadata[PLAIN].encode()
+        if len(text) > MAX_JSON:
+            raise ValueError(f"its plain data must have at most {MAX_JSON} bytes, got {len(text)}")
+        if metadata["checksum"] != _checksum(arrays, text):
+            raise StoreError(f"{path.name}: is damaged: its checksum does not agree with what it holds")
         content = json.loads(text)
         schema = content["schema"]
-        if not isinstance(schema, int):
+        if type(schema) is not int:
             raise ValueError("the schema is no number")
-    except (SafetensorError, ValueError, KeyError, TypeError, RecursionError) as error:
+    except (SafetensorError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise StoreError(f"{path.name}: is damaged, or no state of superarm ({error})") from error
-    if metadata.get("checksum") != _checksum(arrays, text):
-        raise StoreError(f"{path.name}: is damaged: its checksum does not agree with what it holds")
-    return arrays, _migrated(path, content, schema)
+    return _migrated(path, arrays, content, schema)
 
 
-def _migrated(path: Path, content: dict[str, Any], schema: int) -> dict[str, Any]:
+def _migrated(
+    path: Path, arrays: Arrays, content: dict[str, Any], schema: int
+) -> tuple[Arrays, dict[str, Any]]:
     if schema > SCHEMA:
         raise StoreError(
             f"{path.name}: has schema {schema}, newer than {SCHEMA}, which this superarm reads; upgrade it"
@@ -69,8 +81,8 @@ def _migrated(path: Path, content: dict[str, Any], schema: int) -> dict[str, Any
     while schema < SCHEMA:
         if schema not in MIGRATIONS:
             raise StoreError(f"{path.name}: has schema {schema}, which no version of superarm wrote")
-        content, schema = MIGRATIONS[schema](content), schema + 1
-    return content
+        (arrays, content), schema = MIGRATIONS[schema](arrays, content), schema + 1
+    return arrays, content
 
 
 def _metadata(raw: bytes) -> dict[str, str]:
@@ -80,6 +92,8 @@ def _metadata(raw: bytes) -> dict[str, str]:
     (length,) = struct.unpack("<Q", raw[:8])
     if length > len(raw) - 8:
         raise ValueError("it is truncated")
+    if length > MAX_JSON:
+        raise ValueError(f"its header must have at most {MAX_JSON} bytes, got {length}")
     header = json.loads(raw[8 : 8 + length])
     metadata = header["__metadata__"]
     if not isinstance(metadata, dict):
@@ -87,8 +101,8 @@ def _metadata(raw: bytes) -> dict[str, str]:
     return metadata
 
 
-def _checksum(arrays: Mapping[str, np.ndarray[Any, Any]], text: str) -> str:
-    digest = hashlib.sha256(text.encode())
+def _checksum(arrays: Mapping[str, np.ndarray[Any, Any]], text: bytes) -> str:
+    digest = hashlib.sha256(text)
     for name in sorted(arrays):
         array = arrays[name]
         digest.update(f"{name} {array.dtype.str} {array.shape}".encode())

@@ -13,9 +13,9 @@ import numpy as np
 
 from superarm import checks
 from superarm.agent.arms import Offered
-from superarm.agent.store.journal import Entry, entries, offer_of, offer_sizes, reader
-from superarm.agent.store.recorder import STATE
-from superarm.agent.store.state_file import read_state
+from superarm.agent.store.entries import Entry, entries, head_of, offer_at, offer_of, reader
+from superarm.agent.store.log_file import LOG
+from superarm.agent.store.state_file import STATE, read_state
 from superarm.agent.tables import Id
 from superarm.errors import StoreError
 from superarm.evaluate.logs.features import require_room
@@ -23,7 +23,7 @@ from superarm.evaluate.logs.log import Log, event_log
 from superarm.evaluate.logs.tables import LogError
 
 NDArray = np.ndarray[Any, Any]
-KEPT = {"items", "chosen", "propensities"}  # of a decision's arrays
+KEPT = {"items", "chosen", "propensities", "mask", "offer"}  # of a decision's arrays
 
 
 @dataclass
@@ -38,6 +38,11 @@ class Made:
     def items(self) -> NDArray:
         """(k,) the places that were chosen, -1 in slots not used."""
         return self.entry.arrays["items"]
+
+    @property
+    def offer(self) -> int:
+        """The entry that had the same offer first."""
+        return self.entry.seq if self.entry.offer is None else self.entry.offer
 
 
 @checks.named
@@ -64,7 +69,7 @@ def agent_log(folder: str | Path, *, rows: int | None = None) -> Log:
     where = "agent_log"
     if rows is not None:
         checks.count(where, "rows", rows)
-    path = Path(folder) / "log.sqlite"
+    path = Path(folder) / LOG
     with closing(reader(Path(folder))) as base:
         journal = _Journal(base, path)
         made = [one for one in journal.made.values() if one.observed.any()][:rows]
@@ -72,8 +77,7 @@ def agent_log(folder: str | Path, *, rows: int | None = None) -> Log:
             raise LogError(f"{where}: log must have decisions with chances and feedback, got none")
         # After the log: whatever the state does not know yet, the log that was read does.
         _, content = read_state(path.parent / STATE)
-        sizes = offer_sizes(base, path)
-        most, dim = max(sizes.get(one.entry.offer or b"", (1, 1)) for one in made)
+        most, dim = max(journal.sizes[one.offer] for one in made)
         fixed, places = content["num_arms"], {name: at for at, name in enumerate(content["places"])}
         shape = (len(made), fixed or most, dim)
         require_room(where, *shape)
@@ -103,28 +107,47 @@ class _Journal:
     Attributes:
         made: number -> decision, of those with chances.
         first: offer -> the first decision that it was made in, in the order of decisions.
+        sizes: offer -> its arms and their features.
     """
 
     base: sqlite3.Connection
     path: Path
     made: dict[int, Made] = field(default_factory=dict)
-    first: dict[bytes | None, Entry] = field(default_factory=dict)
+    first: dict[int, Entry] = field(default_factory=dict)
+    sizes: dict[int, tuple[int, int]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.base.execute("BEGIN")  # one view of all: its agent may forget what is old meanwhile
-        for entry in entries(self.base, self.path, 0):
+        _, seq, chain = head_of(self.base, self.path)
+        for entry in entries(self.base, self.path, seq, chain):
             if entry.kind == "decision":
-                kept = replace(
-                    entry, arrays={name: entry.arrays[name] for name in KEPT & entry.arrays.keys()}
-                )
-                self.first.setdefault(entry.offer, kept)
-                if "propensities" in entry.arrays:
-                    slots = len(entry.arrays["items"])
-                    self.made[entry.decision] = Made(kept, np.zeros(slots), np.zeros(slots, bool))
+                self._decided(entry)
             elif entry.kind == "feedback" and entry.decision in self.made:
                 one, new = self.made[entry.decision], entry.arrays["observed"]
                 one.rewards = np.where(new, entry.arrays["feedback"], one.rewards)
                 one.observed = one.observed | new
+
+    def _decided(self, entry: Entry) -> None:
+        # Copies: an array that lies in a row's content would keep all of it, contexts included.
+        arrays = {name: entry.arrays[name].copy() for name in KEPT & entry.arrays.keys()}
+        one = Made(replace(entry, arrays=arrays, text=""), *_nothing(len(entry.arrays["items"])))
+        if one.offer not in self.first:
+            self.first[one.offer] = one.entry
+            self.sizes[one.offer] = self._size(entry)
+        if "propensities" in arrays:
+            self.made[entry.decision] = one
+
+    def _size(self, entry: Entry) -> tuple[int, int]:
+        arrays = entry.arrays if entry.offer is None else offer_at(self.base, self.path, entry.offer)[0]
+        return arrays["contexts"].shape
+
+    def offered(self, entry: Entry) -> Offered:
+        """Return what was on offer in a decision."""
+        text, arrays = entry.text, entry.arrays
+        if entry.offer is None:  # what was kept of the entry has no contexts any more
+            found, text = offer_at(self.base, self.path, entry.seq)
+            arrays = {**arrays, "contexts": found["contexts"]}
+        return offer_of(self.base, self.path, replace(entry, arrays=arrays, text=text))
 
     def offers(
         self, made: Sequence[Made], places: dict[Id, int] | None, shape: tuple[int, int, int]
@@ -135,27 +158,30 @@ class _Journal:
         others. With places None they stand as they were offered.
         """
         contexts, mask = np.zeros(shape), np.zeros(shape[:2], bool)
-        rows: dict[bytes | None, list[int]] = {}
+        rows: dict[int, list[int]] = {}
         for row, one in enumerate(made):
-            rows.setdefault(one.entry.offer, []).append(row)
+            rows.setdefault(one.offer, []).append(row)
         for name, entry in self.first.items():
             if places is None and name not in rows:
                 continue
-            offered = offer_of(self.base, self.path, entry)
+            offered = self.offered(entry)
             at = np.arange(len(offered.ids))
             if places is not None:
                 at = np.array([places.setdefault(one, len(places)) for one in offered.ids])
             for row in rows.get(name, ()):
                 _require_places(self.path, made[row].entry, at)
-                contexts[row, at], mask[row, at] = offered.contexts, _available(made[row].entry, offered)
+                contexts[row, at], mask[row, at] = offered.contexts, _available(made[row].entry, len(at))
         return contexts, mask
 
 
-def _available(entry: Entry, offered: Offered) -> NDArray:
+def _available(entry: Entry, count: int) -> NDArray:
     """(n,) which arms of an offer were available in a decision."""
-    if entry.mask is None:
-        return np.ones(len(offered.ids), bool)
-    return np.unpackbits(np.frombuffer(entry.mask, np.uint8), count=len(offered.ids)).astype(bool)
+    return entry.arrays.get("mask", np.ones(count, bool))
+
+
+def _nothing(slots: int) -> tuple[NDArray, NDArray]:
+    """(k,) rewards and (k,) what was observed, before feedback came."""
+    return np.zeros(slots), np.zeros(slots, bool)
 
 
 def _require_places(path: Path, entry: Entry, at: NDArray) -> None:

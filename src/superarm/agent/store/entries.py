@@ -1,0 +1,159 @@
+"""The rows of a log, read and compared with their checksums."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sqlite3
+import struct
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from superarm.agent.arms import Offered
+from superarm.agent.store.log_file import LOG, read_file, worded
+from superarm.agent.store.packing import unpack
+from superarm.errors import StoreError
+
+NDArray = np.ndarray[Any, Any]
+REPAIR = "`superarm store repair` saves what is there into a new folder"
+_FIXED = struct.Struct("<qdqqii")  # seq, time, decision, offer, lengths of kind and name
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A row of the journal; `chain` is its checksum."""
+
+    seq: int
+    kind: str
+    time: float
+    decision: int
+    name: str | None
+    offer: int | None
+    arrays: dict[str, NDArray]
+    text: str
+    chain: bytes
+
+
+def link(
+    chain: bytes,
+    seq: int,
+    kind: str,
+    when: float,
+    decision: int,
+    name: str | None,
+    offer: int | None,
+    content: bytes,
+) -> bytes:
+    """The checksum of a row: over the checksum of the row before, and all that the row holds."""
+    kind_bytes = kind.encode()
+    name_bytes = b"" if name is None else name.encode()
+    lengths = len(kind_bytes), -1 if name is None else len(name_bytes)
+    fixed = _FIXED.pack(seq, when, decision, -1 if offer is None else offer, *lengths)
+    row = b"".join((chain, fixed, kind_bytes, name_bytes, content))
+    return hashlib.blake2b(row, digest_size=16).digest()
+
+
+def reader(folder: Path) -> sqlite3.Connection:
+    """Open the log of a folder to read it, while its agent may be writing."""
+    path = folder / LOG
+    if not path.exists():
+        raise StoreError(f"{folder.name}: must be the folder of an agent, with {LOG}, got none")
+    return read_file(path)
+
+
+def head_of(base: sqlite3.Connection, path: Path) -> tuple[bytes, int, bytes]:
+    """The id of the store, and the number and the checksum that the oldest row goes on from."""
+    with worded(path):
+        rows = base.execute("SELECT store, seq, chain FROM head").fetchall()
+    if len(rows) != 1 or [type(one) for one in rows[0]] != [bytes, int, bytes]:
+        raise StoreError(f"{path.name}: is damaged: it does not say where it begins")
+    store, seq, chain = rows[0]
+    return store, seq, chain
+
+
+def newest(base: sqlite3.Connection) -> tuple[int, bytes] | None:
+    """The number and the checksum of the newest row; None without rows."""
+    found: tuple[int, bytes] | None = base.execute(
+        "SELECT seq, chain FROM log ORDER BY seq DESC LIMIT 1"
+    ).fetchone()
+    return found
+
+
+def chain_at(base: sqlite3.Connection, path: Path, seq: int, head: Sequence[Any]) -> bytes:
+    """The checksum of the newest row up to `seq`, which may be the one that the log begins after."""
+    with worded(path):
+        query = "SELECT chain FROM log WHERE seq <= ? ORDER BY seq DESC LIMIT 1"
+        found = base.execute(query, (seq,)).fetchone()
+    chain: bytes = head[1] if found is None else found[0]
+    return chain
+
+
+def entries(base: sqlite3.Connection, path: Path, after: int, chain: bytes) -> Iterator[Entry]:
+    """Return what happened after a place in the order, whose checksum is given.
+
+    Raises:
+        StoreError: an entry does not agree with its checksum, or the one before it is missing.
+    """
+    with worded(path):
+        rows = base.execute("SELECT * FROM log WHERE seq > ? ORDER BY seq", (after,))
+        for row in rows:
+            entry = _entry(path, row, chain)
+            chain = entry.chain
+            yield entry
+
+
+def _entry(path: Path, row: tuple[Any, ...], before: bytes) -> Entry:
+    seq, kind, when, decision, name, offer, content, chain = row
+    try:
+        if link(before, seq, kind, when, decision, name, offer, content) != chain:
+            raise StoreError(
+                f"{path.name}: is damaged: entry {seq} does not agree with its checksum, or the one before "
+                f"it is missing; {REPAIR}"
+            )
+        return Entry(seq, kind, when, decision, name, offer, *unpack(content), chain)
+    except (TypeError, ValueError, AttributeError, struct.error) as error:
+        raise StoreError(
+            f"{path.name}: is damaged: entry {seq} cannot be read ({error}); {REPAIR}"
+        ) from error
+
+
+def offer_of(base: sqlite3.Connection, path: Path, entry: Entry) -> Offered:
+    """Return what was on offer in a decision."""
+    arrays, text = entry.arrays, entry.text
+    if entry.offer is not None:
+        arrays, text = offer_at(base, path, entry.offer)
+        if offer_digest(arrays["contexts"], text) != entry.arrays["offer"].tobytes():
+            raise StoreError(f"{path.name}: is damaged: what decision {entry.decision} offered has changed")
+    contexts, words = arrays["contexts"], json.loads(text)
+    mask = entry.arrays.get("mask")
+    columns = words["columns"]
+    return Offered(
+        contexts=contexts,
+        ids=tuple(words["ids"]),
+        mask=np.ones(len(contexts), bool) if mask is None else mask,
+        columns=None if columns is None else tuple(columns),
+    )
+
+
+def offer_at(base: sqlite3.Connection, path: Path, seq: int) -> tuple[dict[str, NDArray], str]:
+    """The arrays and words of the row that had an offer first, which may be forgotten but for them."""
+    with worded(path):
+        found = base.execute("SELECT content FROM log WHERE seq = ?", (seq,)).fetchone()
+        found = found or base.execute("SELECT content FROM offers WHERE seq = ?", (seq,)).fetchone()
+    if found is None:
+        raise StoreError(f"{path.name}: is damaged: the offer of entry {seq} is missing")
+    try:
+        return unpack(found[0])
+    except ValueError as error:
+        raise StoreError(f"{path.name}: is damaged: the offer of entry {seq} cannot be read") from error
+
+
+def offer_digest(contexts: NDArray, text: str) -> bytes:
+    """A name that only the same contexts, ids and columns have."""
+    digest = hashlib.blake2b(contexts.tobytes(), digest_size=16)
+    digest.update(f"{contexts.shape}{text}".encode())
+    return digest.digest()
