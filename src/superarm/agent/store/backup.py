@@ -28,13 +28,20 @@ class Backup:
         self, folder: Path, arrays: Mapping[str, np.ndarray[Any, Any]], content: Mapping[str, Any], log: Path
     ) -> None:
         """Take the view; `content` has the entry that the state is of."""
-        if folder.exists() and any(folder.iterdir()):
-            raise StoreError(f"{folder.name}: must be empty or not there, to take a backup")
+        require_empty(folder)
         self.folder, self._arrays, self._content = folder, arrays, content
-        self._base = read_file(log)
+        self._base, self._log = read_file(log), log
         with worded(log):
             self._base.execute("BEGIN")
             self._base.execute("SELECT 1 FROM head").fetchone()  # a view begins with the first row read
+
+    def meets(self, seq: int) -> bool:
+        """Whether the view goes on from entry `seq`."""
+        return head_of(self._base, self._log)[1] <= seq
+
+    def close(self) -> None:
+        """Give the view back."""
+        self._base.close()
 
     def write(self) -> Path:
         """Write the copy, and return its folder."""
@@ -52,6 +59,12 @@ class Backup:
         write_state(self.folder / STATE, self._arrays, self._content)
         mark_copy(self.folder)
         return self.folder
+
+
+def require_empty(folder: Path) -> None:
+    """Refuse a folder that holds something."""
+    if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
+        raise StoreError(f"{folder.name}: must be empty or not there, got a folder with files")
 
 
 def mark_copy(folder: Path) -> None:
