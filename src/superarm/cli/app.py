@@ -20,7 +20,8 @@ HELP = """
 Contextual bandits whose action is one arm, a set of arms, or a duel.
 
 Exit codes: 0 fine; 1 a claim fails (with --strict), or a store is damaged; 2 bad input (unknown id,
-unwritable folder, damaged data, bad option); 70 an error of superarm itself; 130 interrupted, finished seeds are kept.
+unwritable folder, damaged data, bad option); 70 an error of superarm
+itself; 130 interrupted, finished seeds are kept.
 """
 
 app = typer.Typer(help=HELP, add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)

@@ -37,7 +37,7 @@ class Backup:
 
     def meets(self, seq: int) -> bool:
         """Whether the view goes on from entry `seq`."""
-        return head_of(self._base, self._log)[1] <= seq
+        return head_of(self._base, self._log)[1].seq <= seq
 
     def close(self) -> None:
         """Give the view back."""
@@ -73,8 +73,8 @@ def mark_copy(folder: Path) -> None:
     lock = FolderLock(folder)
     try:
         with closing(read_file(log)) as base:
-            store, *head = head_of(base, log)
-            seq, chain = newest(base) or tuple(head)
-        lock.settle(Mark(seq, chain, store, this_boot(), power_safe=True))
+            store, head = head_of(base, log)
+            end = newest(base, head)
+        lock.settle(Mark(end.seq, end.chain, store, this_boot(), power_safe=True))
     finally:
         lock.close()

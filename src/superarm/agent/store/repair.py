@@ -16,7 +16,7 @@ from typing import Any
 
 from superarm import checks
 from superarm.agent.store.backup import Backup, mark_copy, require_empty
-from superarm.agent.store.entries import Entry, chain_at, entries, head_of, offer_of
+from superarm.agent.store.entries import Place, chain_at, entries, head_of, offer_of
 from superarm.agent.store.lock import NAME, Mark, read_mark
 from superarm.agent.store.log_file import LOG, as_one, make_file, open_file, read_file, worded
 from superarm.agent.store.snapshot import restored, snapshot
@@ -37,7 +37,7 @@ class StoreReport:
         acknowledged: the newest entry that an answer was given for; None where nothing says so.
         problems: a sentence each; none for a store that is whole.
         arrays, content: the state.
-        head: what the log goes on from: the store's id, a number and a checksum.
+        store, head: the id of the store, and the place that its log goes on from.
     """
 
     folder: Path
@@ -48,7 +48,8 @@ class StoreReport:
     problems: list[str] = field(default_factory=list)
     arrays: Arrays = field(default_factory=dict, repr=False)
     content: dict[str, Any] = field(default_factory=dict, repr=False)
-    head: tuple[bytes, int, bytes] | None = field(default=None, repr=False)
+    store: bytes = field(default=b"", repr=False)
+    head: Place | None = field(default=None, repr=False)
 
     @property
     def whole(self) -> bool:
@@ -114,10 +115,10 @@ def _check_log(report: StoreReport, base: sqlite3.Connection, mark: Mark | None)
     path = report.folder / LOG
     with worded(path):
         base.execute("BEGIN")  # one view of all
-    report.head = store, seq, chain = head_of(base, path)
-    report.last = seq
+    store, head = head_of(base, path)
+    report.store, report.head, report.last = store, head, head.seq
     try:
-        for entry in entries(base, path, seq, chain):
+        for entry in entries(base, path, *head):
             if entry.kind == "decision":
                 offer_of(base, path, entry)
             report.first = entry.seq if report.first is None else report.first
@@ -139,10 +140,10 @@ def _meets(report: StoreReport, base: sqlite3.Connection) -> bool:
     """Whether the state was written after an entry of the log that can be trusted."""
     if report.head is None or report.last is None or report.checkpoint is None:
         return False
-    store, seq, chain = report.head
-    if not seq <= report.checkpoint <= report.last or report.content["agent"] != store.hex():
+    inside = report.head.seq <= report.checkpoint <= report.last
+    if not inside or report.content["agent"] != report.store.hex():
         return False
-    found = chain_at(base, report.folder / LOG, report.checkpoint, (seq, chain))
+    found = chain_at(base, report.folder / LOG, report.checkpoint, report.head)
     return bool(found.hex() == report.content["chain"])
 
 
@@ -196,13 +197,12 @@ def _view(report: StoreReport) -> _View:
 
 def _first_state(report: StoreReport, base: sqlite3.Connection | None) -> tuple[Arrays, dict[str, Any]]:
     """The state that the log begins from, as its first entry says it."""
-    if base is not None and report.head is not None and report.head[1] == 0 and report.first is not None:
-        _, seq, chain = report.head
-        first: Entry = next(entries(base, report.folder / LOG, seq, chain))
+    if base is not None and report.head is not None and report.head.seq == 0 and report.first is not None:
+        first = next(entries(base, report.folder / LOG, *report.head))
         begun = json.loads(first.text or "{}").get("state")
         if begun is not None:
             arrays, content = snapshot(restored({}, begun, policy=None))
-            return arrays, {**content, "agent": begun["agent"], "seq": 0, "chain": chain.hex()}
+            return arrays, {**content, "agent": begun["agent"], "seq": 0, "chain": report.head.chain.hex()}
     why = "the state cannot be read, and the log does not go back to the beginning"
     raise StoreError(f"{report.folder.name}: cannot be repaired: {why}")
 
@@ -212,12 +212,12 @@ def _write_log(
 ) -> None:
     """Write the entries that can be trusted; without a log, begin one after the state."""
     path = target / LOG
-    head = (bytes.fromhex(content["agent"]), content["seq"], bytes.fromhex(content["chain"]))
+    head = Place(content["seq"], bytes.fromhex(content["chain"]))
     if base is not None and report.head is not None:
         head = report.head
-    make_file(path, head[0])
+    make_file(path, bytes.fromhex(content["agent"]))
     with closing(open_file(path)) as copy, worded(path), as_one(copy):
-        copy.execute("UPDATE head SET seq = ?, chain = ?", head[1:])
+        copy.execute("UPDATE head SET seq = ?, chain = ?", head)
         if base is not None:
             copy.executemany("INSERT INTO log VALUES (?, ?, ?, ?, ?, ?, ?, ?)", _rows(report, base))
             copy.executemany("INSERT INTO offers VALUES (?, ?)", base.execute("SELECT * FROM offers"))
