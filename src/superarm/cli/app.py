@@ -1,4 +1,4 @@
-"""The command line: list, run, claims, report, tune, evaluate, demo.
+"""The command line: list, run, claims, report, tune, evaluate, demo, store.
 
 Heavy imports wait until a command needs them, so that `--help` and `list` answer at once.
 """
@@ -13,14 +13,15 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from superarm.cli import experiments, logs, process
+from superarm.cli import experiments, logs, process, stores
 from superarm.cli.errors import BAD_INPUT, FINE, say_error
 
 HELP = """
 Contextual bandits whose action is one arm, a set of arms, or a duel.
 
-Exit codes: 0 fine; 1 a claim fails (with --strict); 2 bad input (unknown id, unwritable folder, damaged
-data, bad option); 70 an error of superarm itself; 130 interrupted, finished seeds are kept.
+Exit codes: 0 fine; 1 a claim fails (with --strict), or a store is damaged; 2 bad input (unknown id,
+unwritable folder, damaged data, bad option); 70 an error of superarm
+itself; 130 interrupted, finished seeds are kept.
 """
 
 app = typer.Typer(help=HELP, add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
@@ -37,6 +38,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
 }
 for name, command in COMMANDS.items():
     app.command(name)(command)
+app.add_typer(stores.app, name="store")
 
 
 def main() -> NoReturn:

@@ -28,13 +28,20 @@ class Backup:
         self, folder: Path, arrays: Mapping[str, np.ndarray[Any, Any]], content: Mapping[str, Any], log: Path
     ) -> None:
         """Take the view; `content` has the entry that the state is of."""
-        if folder.exists() and any(folder.iterdir()):
-            raise StoreError(f"{folder.name}: must be empty or not there, to take a backup")
+        require_empty(folder)
         self.folder, self._arrays, self._content = folder, arrays, content
-        self._base = read_file(log)
+        self._base, self._log = read_file(log), log
         with worded(log):
             self._base.execute("BEGIN")
             self._base.execute("SELECT 1 FROM head").fetchone()  # a view begins with the first row read
+
+    def meets(self, seq: int) -> bool:
+        """Whether the view goes on from entry `seq`."""
+        return head_of(self._base, self._log)[1].seq <= seq
+
+    def close(self) -> None:
+        """Give the view back."""
+        self._base.close()
 
     def write(self) -> Path:
         """Write the copy, and return its folder."""
@@ -54,14 +61,20 @@ class Backup:
         return self.folder
 
 
+def require_empty(folder: Path) -> None:
+    """Refuse a folder that holds something."""
+    if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
+        raise StoreError(f"{folder.name}: must be empty or not there, got a folder with files")
+
+
 def mark_copy(folder: Path) -> None:
     """Say in the lock's file of a copied store how far its log has come."""
     log = folder / LOG
     lock = FolderLock(folder)
     try:
         with closing(read_file(log)) as base:
-            store, *head = head_of(base, log)
-            seq, chain = newest(base) or tuple(head)
-        lock.settle(Mark(seq, chain, store, this_boot(), power_safe=True))
+            store, head = head_of(base, log)
+            end = newest(base, head)
+        lock.settle(Mark(end.seq, end.chain, store, this_boot(), power_safe=True))
     finally:
         lock.close()

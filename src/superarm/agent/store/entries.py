@@ -6,10 +6,10 @@ import hashlib
 import json
 import sqlite3
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -21,6 +21,13 @@ from superarm.errors import StoreError
 NDArray = np.ndarray[Any, Any]
 REPAIR = "`superarm store repair` saves what is there into a new folder"
 _FIXED = struct.Struct("<qdqqii")  # seq, time, decision, offer, lengths of kind and name
+
+
+class Place(NamedTuple):
+    """A place in the log: an entry's number and checksum."""
+
+    seq: int
+    chain: bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,30 +72,28 @@ def reader(folder: Path) -> sqlite3.Connection:
     return read_file(path)
 
 
-def head_of(base: sqlite3.Connection, path: Path) -> tuple[bytes, int, bytes]:
-    """The id of the store, and the number and the checksum that the oldest row goes on from."""
+def head_of(base: sqlite3.Connection, path: Path) -> tuple[bytes, Place]:
+    """The id of the store, and the place that the oldest row goes on from."""
     with worded(path):
         rows = base.execute("SELECT store, seq, chain FROM head").fetchall()
     if len(rows) != 1 or [type(one) for one in rows[0]] != [bytes, int, bytes]:
         raise StoreError(f"{path.name}: is damaged: it does not say where it begins")
     store, seq, chain = rows[0]
-    return store, seq, chain
+    return store, Place(seq, chain)
 
 
-def newest(base: sqlite3.Connection) -> tuple[int, bytes] | None:
-    """The number and the checksum of the newest row; None without rows."""
-    found: tuple[int, bytes] | None = base.execute(
-        "SELECT seq, chain FROM log ORDER BY seq DESC LIMIT 1"
-    ).fetchone()
-    return found
+def newest(base: sqlite3.Connection, head: Place) -> Place:
+    """The place of the newest row; without rows the one that the log goes on from."""
+    found = base.execute("SELECT seq, chain FROM log ORDER BY seq DESC LIMIT 1").fetchone()
+    return head if found is None else Place(*found)
 
 
-def chain_at(base: sqlite3.Connection, path: Path, seq: int, head: Sequence[Any]) -> bytes:
+def chain_at(base: sqlite3.Connection, path: Path, seq: int, head: Place) -> bytes:
     """The checksum of the newest row up to `seq`, which may be the one that the log begins after."""
     with worded(path):
         query = "SELECT chain FROM log WHERE seq <= ? ORDER BY seq DESC LIMIT 1"
         found = base.execute(query, (seq,)).fetchone()
-    chain: bytes = head[1] if found is None else found[0]
+    chain: bytes = head.chain if found is None else found[0]
     return chain
 
 

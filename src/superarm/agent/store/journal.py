@@ -29,6 +29,7 @@ from superarm.agent.arms import Offered
 from superarm.agent.store.entries import (
     REPAIR,
     Entry,
+    Place,
     chain_at,
     entries,
     head_of,
@@ -86,7 +87,7 @@ class Journal:
 
     Attributes:
         store: the id of the store, 16 bytes.
-        head: the number and the checksum that the oldest row goes on from.
+        head: the place that the oldest row goes on from.
         last, chain: the number and the checksum of the newest row.
         broken: what was acknowledged, or acted on, may not be there: nothing more is taken.
     """
@@ -99,8 +100,8 @@ class Journal:
             base.execute(f"PRAGMA synchronous = {'FULL' if power_safe else 'NORMAL'}")
             # Checkpoints of the agent empty the write-ahead log; 64 MB is for those who write none.
             base.execute("PRAGMA wal_autocheckpoint = 16384")
-            self.store, *self.head = head_of(base, self.path)
-            self.last, self.chain = newest(base) or tuple(self.head)
+            self.store, self.head = head_of(base, self.path)
+            self.last, self.chain = newest(base, self.head)
         self._known = KnownOffers()
         self._ids: tuple[Any, str] = ((), "")  # ids and columns that came last, and their text
         self.broken = self._batch = False
@@ -275,8 +276,8 @@ class Journal:
             raise StoreError(f"{self._lock.path.name}: {must}; {REPAIR}")
         if mark.store != self.store:
             raise StoreError(f"{name}: is the log of another store than {self._lock.path.name}")
-        if seq < self.head[0]:
-            raise StoreError(f"{name}: begins after entry {self.head[0]}, and the state is of entry {seq}")
+        if seq < self.head.seq:
+            raise StoreError(f"{name}: begins after entry {self.head.seq}, and the state is of entry {seq}")
         if seq > self.last:
             raise StoreError(f"{name}: ends at entry {self.last}, and the state is of entry {seq}; {REPAIR}")
         if chain_at(self._base, self.path, seq, self.head) != chain:
@@ -346,7 +347,7 @@ class Journal:
         """
         if decision is not None:
             upto = min(upto, self._before(decision))
-        if upto <= self.head[0]:
+        if upto <= self.head.seq:
             return
         run = self._base.execute
         with worded(self.path), as_one(self._base):
@@ -358,7 +359,7 @@ class Journal:
             self._base.executemany("DELETE FROM offers WHERE seq = ?", unused)
             run("DELETE FROM log WHERE seq <= ?", (upto,))
             run("UPDATE head SET seq = ?, chain = ?", (upto, chain))
-        self.head = [upto, chain]
+        self.head = Place(upto, chain)
         self._known.forget(upto, kept)
 
     def _offers_upto(self, upto: int) -> Iterator[int]:
@@ -377,7 +378,7 @@ class Journal:
     def _before(self, decision: int) -> int:
         """The newest entry before that of a decision, found by halving: numbers rise with the order."""
         query = "SELECT seq, decision FROM log WHERE seq > ? AND kind IN (?, ?) ORDER BY seq LIMIT 1"
-        low, high = self.head[0], self.last  # the entry lies after `low`, and at most at `high` + 1
+        low, high = self.head.seq, self.last  # the entry lies after `low`, and at most at `high` + 1
         with worded(self.path):
             while low < high:
                 middle = (low + high) // 2

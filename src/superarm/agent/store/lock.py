@@ -76,13 +76,7 @@ class FolderLock:
         Raises:
             StoreError: there was one, and it is damaged.
         """
-        raw = os.pread(self._file, 2 * _PLACE, 0)
-        if not raw:
-            return None
-        found = [mark for place in (0, _PLACE) if (mark := _read(raw[place : place + _PLACE])) is not None]
-        if not found:
-            raise StoreError(f"{self.path.name}: is damaged: it does not say how far the log has come")
-        return max(found, key=lambda mark: mark.seq)
+        return _newest(os.pread(self._file, 2 * _PLACE, 0))
 
     def settle(self, mark: Mark) -> None:
         """Say how far the log has come, whatever was said before, and wait for the disk."""
@@ -125,6 +119,27 @@ class FolderLock:
 def _packed(seq: int, chain: bytes, store: bytes, boot: bytes, power_safe: bool) -> bytes:
     raw = _MARK.pack(_MAGIC, seq, chain, store, boot, power_safe)
     return raw + hashlib.blake2b(raw, digest_size=_SUM).digest()
+
+
+def read_mark(folder: Path) -> Mark | None:
+    """The mark of a folder that an agent may have open; None where there is none."""
+    path = folder / NAME
+    try:
+        with path.open("rb") as file:
+            return _newest(file.read(2 * _PLACE))
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise StoreError(f"{NAME}: could not be read: {error.strerror or error}") from error
+
+
+def _newest(raw: bytes) -> Mark | None:
+    if not raw:
+        return None
+    found = [mark for place in (0, _PLACE) if (mark := _read(raw[place : place + _PLACE])) is not None]
+    if not found:
+        raise StoreError(f"{NAME}: is damaged: it does not say how far the log has come")
+    return max(found, key=lambda mark: mark.seq)
 
 
 def gone(folder: str) -> str:

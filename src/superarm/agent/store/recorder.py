@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -97,7 +97,8 @@ class Recorder:
             journal = Journal.begin(lock, bytes.fromhex(state.agent), power_safe=store.power_safe)
             recorder = cls(store, journal, clock)
             recorder.checkpoint(state)
-            recorder._opened(state)
+            # So that a state that is lost can be made again from the log.
+            recorder._opened(state, {"state": snapshot(state)[1]})
         except BaseException:
             lock.close()
             raise
@@ -139,9 +140,9 @@ class Recorder:
             self.checkpoint(state)
         self._opened(state)
 
-    def _opened(self, state: AgentState) -> None:
+    def _opened(self, state: AgentState, more: Mapping[str, Any] | None = None) -> None:
         """Log that the store was opened: by which run of the agent, and by which version of superarm."""
-        about = {"agent": state.agent, "run": state.run, "version": __version__}
+        about = {"agent": state.agent, "run": state.run, "version": __version__, **(more or {})}
         self.journal.append("opened", {}, decision=-1, now=self.clock(), text=json.dumps(about))
 
     @property

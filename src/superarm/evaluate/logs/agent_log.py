@@ -118,8 +118,8 @@ class _Journal:
 
     def __post_init__(self) -> None:
         self.base.execute("BEGIN")  # one view of all: its agent may forget what is old meanwhile
-        _, seq, chain = head_of(self.base, self.path)
-        for entry in entries(self.base, self.path, seq, chain):
+        _, head = head_of(self.base, self.path)
+        for entry in entries(self.base, self.path, *head):
             if entry.kind == "decision":
                 self._decided(entry)
             elif entry.kind == "feedback" and entry.decision in self.made:
