@@ -10,6 +10,7 @@ import hashlib
 import json
 import re
 import sqlite3
+import struct
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -101,8 +102,11 @@ def migrate_log(base: sqlite3.Connection, path: Path, store: bytes, checkpoint: 
             lock.execute("BEGIN EXCLUSIVE")
         except sqlite3.OperationalError:
             raise StoreInUseError(f"{path.parent.name}: is in use by another agent") from None
-        with as_one(base):
-            _rewrite(base, path, store, checkpoint)
+        try:
+            with as_one(base):
+                _rewrite(base, path, store, checkpoint)
+        except (AttributeError, ArithmeticError, LookupError, TypeError, ValueError, struct.error) as error:
+            raise StoreError(f"{path.name}: is damaged: a row of schema 1 cannot be read ({error})") from error
     old_lock.unlink(missing_ok=True)
 
 

@@ -13,7 +13,18 @@ import numpy as np
 
 from superarm import checks
 from superarm.agent.arms import Offered
-from superarm.agent.store.entries import Entry, entries, head_of, offer_at, offer_of, reader
+from superarm.agent.store.entries import (
+    REPAIR,
+    Entry,
+    Place,
+    entries,
+    head_of,
+    offer_at,
+    offer_of,
+    reader,
+)
+from superarm.agent.store.lock import NAME as LOCK
+from superarm.agent.store.lock import Mark, read_mark
 from superarm.agent.store.log_file import LOG
 from superarm.agent.store.state_file import STATE, read_state
 from superarm.agent.tables import Id
@@ -70,13 +81,16 @@ def agent_log(folder: str | Path, *, rows: int | None = None) -> Log:
     if rows is not None:
         checks.count(where, "rows", rows)
     path = Path(folder) / LOG
+    mark = read_mark(Path(folder))  # before the log: what is acknowledged then must be there
     with closing(reader(Path(folder))) as base:
-        journal = _Journal(base, path)
+        journal = _Journal(base, path, mark)
         made = [one for one in journal.made.values() if one.observed.any()][:rows]
         if not made:
             raise LogError(f"{where}: log must have decisions with chances and feedback, got none")
         # After the log: whatever the state does not know yet, the log that was read does.
         _, content = read_state(path.parent / STATE)
+        if content.get("agent") != journal.store:
+            raise StoreError(f"{path.name}: is the log of another store than {STATE}")
         most, dim = max(journal.sizes[one.offer] for one in made)
         fixed, places = content["num_arms"], {name: at for at, name in enumerate(content["places"])}
         shape = (len(made), fixed or most, dim)
@@ -105,6 +119,8 @@ class _Journal:
     """What a journal tells.
 
     Attributes:
+        mark: how far it must have come; None where nothing says so.
+        store: the id of the store.
         made: number -> decision, of those with chances.
         first: offer -> the first decision that it was made in, in the order of decisions.
         sizes: offer -> its arms and their features.
@@ -112,20 +128,31 @@ class _Journal:
 
     base: sqlite3.Connection
     path: Path
+    mark: Mark | None
+    store: str = ""
     made: dict[int, Made] = field(default_factory=dict)
     first: dict[int, Entry] = field(default_factory=dict)
     sizes: dict[int, tuple[int, int]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.base.execute("BEGIN")  # one view of all: its agent may forget what is old meanwhile
-        _, head = head_of(self.base, self.path)
-        for entry in entries(self.base, self.path, *head):
+        store, last = head_of(self.base, self.path)
+        self.store = store.hex()
+        if self.mark is not None and self.mark.store != store:
+            raise StoreError(f"{LOG}: is the log of another store than {LOCK}")
+        for entry in entries(self.base, self.path, *last):
+            last = Place(entry.seq, entry.chain)
+            if self.mark is not None and last.seq == self.mark.seq and last.chain != self.mark.chain:
+                raise StoreError(f"{LOG}: entry {last.seq} is not the one that was acknowledged")
             if entry.kind == "decision":
                 self._decided(entry)
             elif entry.kind == "feedback" and entry.decision in self.made:
                 one, new = self.made[entry.decision], entry.arrays["observed"]
                 one.rewards = np.where(new, entry.arrays["feedback"], one.rewards)
                 one.observed = one.observed | new
+        if self.mark is not None and self.mark.seq > last.seq:
+            lost = f"{self.mark.seq - last.seq} acknowledged entries after entry {last.seq} are missing"
+            raise StoreError(f"{LOG}: {lost}; {REPAIR}")
 
     def _decided(self, entry: Entry) -> None:
         # Copies: an array that lies in a row's content would keep all of it, contexts included.
