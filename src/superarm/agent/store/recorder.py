@@ -128,6 +128,8 @@ class Recorder:
 
     def _go_on(self, state: AgentState, seq: int, checksum: str | None) -> None:
         """Replay what came after entry `seq`, and say that the log is open again."""
+        if self.journal.store.hex() != state.agent:
+            raise StoreError(f"{self.journal.path.name}: is the log of another store than {STATE}")
         old = checksum is None  # a state of schema 1
         chain = self.journal.begun_by_schema_1(seq) if checksum is None else bytes.fromhex(checksum)
         if not old:
