@@ -7,14 +7,28 @@ os.environ.setdefault("NPROC", "1")
 os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1")
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
+import ctypes
 import resource
 import time
 from itertools import count
+from pathlib import Path
 
 import jax
 import pytest
 
 from superarm.compiler import forget_compiled, forget_if_full
+from support import heavy
+
+MAX_MEMORY = 1_200  # MB of a worker before it forgets what was compiled: two of them share a machine
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    """Mark the heavy tests: `make test` leaves them out."""
+    listed = heavy.listed()
+    for item in items:
+        if item.nodeid in listed:
+            item.add_marker(pytest.mark.full)
 
 
 @pytest.fixture(autouse=True)
@@ -27,7 +41,7 @@ def strict_promotion():
 def little_memory():
     """Forget what a module compiled, which no other module uses: programs are what takes memory here."""
     yield
-    forget_compiled()
+    forget()
 
 
 TESTS = count()
@@ -35,10 +49,28 @@ TESTS = count()
 
 @pytest.fixture(autouse=True)
 def few_maps():
-    """Forget compiled programs before the process runs out of memory maps, which ends it."""
+    """Forget compiled programs before the process takes too much memory, or runs out of memory maps."""
     yield
     if next(TESTS) % 10 == 0:
         forget_if_full()
+        if megabytes() > MAX_MEMORY:
+            forget()
+
+
+def forget() -> None:
+    """Forget compiled programs, and give their memory back, which the allocator would keep."""
+    forget_compiled()
+    libc = ctypes.CDLL(None)
+    if hasattr(libc, "malloc_trim"):
+        libc.malloc_trim(0)
+
+
+def megabytes() -> int:
+    """The memory that the process has now."""
+    status = Path("/proc/self/statm")
+    if not status.exists():
+        return 0
+    return int(status.read_text(encoding="ascii").split()[1]) * os.sysconf("SC_PAGE_SIZE") >> 20
 
 
 @pytest.hookimpl(wrapper=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import dataclasses
+import os
 import pkgutil
 import re
 import subprocess
@@ -17,6 +18,7 @@ import pytest
 import superarm
 from superarm import contract
 from superarm.pytree import CLASSES
+from support import heavy
 
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "superarm"
@@ -186,8 +188,16 @@ def test_no_public_name_is_that_of_a_submodule():
 )
 def test_a_check_of_files_runs_the_tests_of_their_rooms(files, tests):
     command = ["make", "-n", "check", "READY=", f"FILES={files}"]
-    done = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True)  # noqa: S603
+    outer = {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS"))}
+    done = subprocess.run(command, cwd=ROOT, env=outer, check=True, capture_output=True, text=True)  # noqa: S603
     assert done.stdout.splitlines()[-1].partition("tests/test_house.py")[2].split() == tests.split()
+
+
+def test_the_list_of_heavy_tests_names_tests():
+    for test in heavy.listed():
+        path, _, name = test.partition("::")
+        source = (ROOT / path).read_text(encoding="utf-8")
+        assert f"def {name.partition('[')[0]}(" in source, test
 
 
 def test_hooks_need_no_network():

@@ -296,7 +296,7 @@ FINE = {"rewards": [1.0, 0.0, 1.0], "propensities": [0.5, 0.5, 0.5], "chances": 
         ),
         ({"rewards": [1.0, np.nan, 1.0]}, ValueError, r"rewards must be finite, got nan at \(1, 0\)"),
         ({"observed": [1, 2, 0]}, TypeError, "observed must be True or False everywhere, got dtype int64"),
-        ({"values": [1.0]}, ValueError, r"values must have shape \(3\), got \(1,\)"),
+        ({"values": [1.0]}, ValueError, r"values must have shape \(3,\), got \(1,\)"),
         ({"methods": ["dr"]}, ValueError, "values and predictions must be given for method 'dr', got None"),
         ({"methods": ["direct"]}, ValueError, "values must be given for method 'direct', got None"),
         (

@@ -478,7 +478,7 @@ def test_sets_that_are_not_uniform_are_refused(actions, options, message):
         ((ZEROS, [0.0, 1.0], [0, 1]), {}, TypeError, "actions must be whole numbers, got dtype float64"),
         ((ZEROS, [0, 3], [0, 1]), {}, ValueError, "actions must be between 0 and 2, got 3 at 1"),
         ((ZEROS, [-1, 0], [0, 1]), {}, ValueError, "actions must be between 0 and 2, got -1 at 0"),
-        ((ZEROS, [0, 1], [0]), {}, ValueError, r"rewards must have shape \(2\), got \(1,\)"),
+        ((ZEROS, [0, 1], [0]), {}, ValueError, r"rewards must have shape \(2,\), got \(1,\)"),
         ((ZEROS, [0, 1], [0, np.nan]), {}, ValueError, r"rewards must be finite, got nan at \(1,\)"),
         ((ZEROS, [0, 1], [0, 0.5]), {"binary": True}, ValueError, "rewards must be 0 or 1, got 0.5 at 1"),
     ],

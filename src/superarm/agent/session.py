@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from superarm.agent.store.recorder import Recorder
 
 INTERRUPTED = "a call was interrupted; open or load the agent again"
-LOST_BATCH = "a batch could not be written; open the agent again"
 CLOSED = "it was closed; Agent.open goes on with its store"
 FORKED = "an agent cannot be used in a forked process; open or load one there, or start the process by spawn"
 
@@ -77,8 +76,7 @@ class Session:
             with self.recorder.together():
                 yield
         finally:
-            if self.recorder.journal.broken:  # the agent knows what the log does not
-                self.stopped = self.stopped or LOST_BATCH
+            self.stop_with_store()  # the agent knows what the log does not
 
     def settle(self) -> None:
         """Write a checkpoint, and fit in the background, where they are due."""
@@ -94,7 +92,13 @@ class Session:
         try:
             self.recorder.checkpoint(self.state)
         except StoreError as error:  # the log has all that happened, and the next one may succeed
+            self.stop_with_store()
             checks.warn(f"agent: no checkpoint could be written: {error}")
+
+    def stop_with_store(self) -> None:
+        """Take no more calls where the store takes no more entries."""
+        if self.recorder is not None:
+            self.stopped = self.stopped or self.recorder.journal.stopped
 
     def close(self) -> None:
         """Write a checkpoint, and give the store back; without a store nothing changes."""
@@ -110,10 +114,11 @@ class Session:
 
     def release(self) -> None:
         """Give the store back as it is: the log has all that happened."""
-        recorder, self.recorder = self.recorder, None
-        if recorder is not None:
-            self.stopped = self.stopped or CLOSED
-            recorder.close()
+        with self.lock:
+            recorder, self.recorder = self.recorder, None
+            if recorder is not None:
+                self.stopped = self.stopped or CLOSED
+                recorder.close()
 
     def forked(self) -> None:
         """Stop in a child process, which shares the files of the parent, and has none of its threads.
@@ -151,8 +156,8 @@ class AtomicStep:
         if kind is not None and not issubclass(kind, StoreError):
             failed = f"a step failed ({error!r:.200}); open or load the agent again"
             session.stopped = failed if issubclass(kind, Exception) else INTERRUPTED
-        elif session.recorder is not None and session.recorder.journal.broken and not session.stopped:
-            session.stopped = LOST_BATCH
+        elif kind is not None:
+            session.stop_with_store()
         session.signals.release()
 
 

@@ -45,6 +45,8 @@ from superarm.agent.store.migration import migrate_log
 from superarm.agent.store.packing import pack
 from superarm.errors import StoreError
 
+LOST_BATCH = f"{LOG}: a batch could not be written; open the agent again"
+UNCERTAIN = f"{LOG}: whether an entry was acknowledged is not certain; open the agent again"
 MAX_KNOWN = 10_000  # offers that are recognised when they come again: a catalogue that stays is among them
 NDArray = np.ndarray[Any, Any]
 _INSERT = "INSERT INTO log VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
@@ -89,7 +91,7 @@ class Journal:
         store: the id of the store, 16 bytes.
         head: the place that the oldest row goes on from.
         last, chain: the number and the checksum of the newest row.
-        broken: what was acknowledged, or acted on, may not be there: nothing more is taken.
+        stopped: why nothing more is taken; "" while it is.
     """
 
     def __init__(self, folder: Path, base: sqlite3.Connection, lock: FolderLock, *, power_safe: bool) -> None:
@@ -104,7 +106,7 @@ class Journal:
             self.last, self.chain = newest(base, self.head)
         self._known = KnownOffers()
         self._ids: tuple[Any, str] = ((), "")  # ids and columns that came last, and their text
-        self.broken = self._batch = False
+        self.stopped, self._batch = "", False
 
     @classmethod
     def begin(cls, lock: FolderLock, store: bytes, *, power_safe: bool = False) -> Journal:
@@ -173,7 +175,7 @@ class Journal:
                 self._give_up()
                 raise
             finally:
-                if not self.broken:
+                if not self.stopped:
                     self._commit()
         finally:
             self._batch = False
@@ -188,16 +190,18 @@ class Journal:
             raise
 
     def _give_up(self) -> None:
-        self.broken = True
+        self.stopped = LOST_BATCH
         if self._base.in_transaction:
             self._base.execute("ROLLBACK")
 
     def require_whole(self) -> None:
-        """Raise if a batch was lost, or was begun and left open by an interrupt: nothing would be kept."""
-        if self.broken or (self._base.in_transaction and not self._batch):
-            raise StoreError(f"{self.path.name}: a batch could not be written; open the agent again")
-        if self._lock.removed:
-            raise StoreError(gone(self.folder.name))
+        """Raise if nothing more is taken: a batch was lost or left open, or the folder is gone."""
+        if not self.stopped and self._lock.removed:
+            self.stopped = gone(self.folder.name)
+        if not self.stopped and self._base.in_transaction and not self._batch:
+            self.stopped = LOST_BATCH
+        if self.stopped:
+            raise StoreError(self.stopped)
 
     def append(
         self,
@@ -229,7 +233,7 @@ class Journal:
         try:
             self._lock.advance(self.last, self.chain)
         except BaseException:  # the row is there, and the caller will not know
-            self.broken = True
+            self.stopped = UNCERTAIN
             raise
 
     def _with_offer(
@@ -336,7 +340,9 @@ class Journal:
     def sync(self) -> None:
         """Bring all rows to the disk, so that no state is ever ahead of them."""
         self.require_whole()
-        self._lock.require_here()
+        if not self._lock.here:
+            self.stopped = gone(self.folder.name)
+            raise StoreError(self.stopped)
         with worded(self.path):
             self._base.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
 

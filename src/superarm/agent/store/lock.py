@@ -100,14 +100,13 @@ class FolderLock:
         """Whether the file is gone: what is written beside it would be lost."""
         return os.fstat(self._file).st_nlink == 0
 
-    def require_here(self) -> None:
-        """Raise StoreError where the file is not any more in the folder that it was opened in."""
+    @property
+    def here(self) -> bool:
+        """Whether the file is still in the folder that it was opened in."""
         try:
-            same = os.path.samestat(os.stat(self.path), os.fstat(self._file))
+            return os.path.samestat(os.stat(self.path), os.fstat(self._file))
         except OSError:
-            same = False
-        if not same:
-            raise StoreError(gone(self.path.parent.name))
+            return False
 
     def close(self) -> None:
         """Give the lock back. In a forked child that only closes its copy: the parent keeps the lock."""
