@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -10,7 +12,9 @@ import pytest
 import superarm
 from superarm import Agent
 from superarm.agent import shortlist, shortlist_bounds
+from superarm.contract import Explorer
 from superarm.models.linear import LinearRecord
+from superarm.pytree import pytree
 from superarm.schedules import Constant, Logarithmic
 from superarm.types import State
 from superarm.widths.full import FullFactor
@@ -220,6 +224,29 @@ def test_a_radius_that_grows_is_bounded(kept):
         )
     check(rows, scores(agent, catalogue, radius=float(radius)))
     assert len(kept) == 1
+
+
+@pytree
+@dataclass(frozen=True)
+class MeanAndWidth(Explorer):
+    """A user's explorer, which has no radius."""
+
+    def scores(self, key, beliefs, count):
+        return beliefs.mean + 0.7 * beliefs.norms()
+
+    def pointwise(self, model):
+        return True
+
+    @property
+    def monotone(self):
+        return True
+
+
+def test_an_explorer_of_a_user_is_bounded(kept):
+    agent = taught("round", 20, superarm.combine("linear", explorer=MeanAndWidth(), noise=0.5))
+    catalogue = drawn("round", 1000, np.random.default_rng(2)).astype(np.float32)
+    check(agent.shortlist(catalogue, 20), scores(agent, catalogue))
+    assert kept[0] is not None
 
 
 def test_a_radius_below_zero_has_no_bound(kept):

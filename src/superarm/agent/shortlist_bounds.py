@@ -17,13 +17,12 @@ with the highest bounds, and items whose bounds do not reach it are left out: no
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from superarm.contract import Beliefs
+from superarm.contract import Beliefs, Explorer
 from superarm.policy import Policy
 from superarm.precision import FLOAT
 from superarm.pytree import pytree
@@ -98,7 +97,7 @@ class _Highest(Beliefs):
 
 
 def upper(policy: Policy, state: State, bounds: Bounds, key: Array, count: Array, rows: Array) -> Array:
-    """(n,) no less than the scores of rows (n, d) in single precision; NaN where the radius is negative."""
+    """(n,) no less than the scores of rows (n, d) in single precision; NaN where these fall with the width."""
     products = rows @ bounds.columns
     lengths = jnp.sqrt(jnp.sum(rows**2, axis=1) + TRACE)
     square_widths = (bounds.rest * lengths) ** 2 + jnp.sum(bounds.signs[None] * products**2, axis=1)
@@ -108,7 +107,14 @@ def upper(policy: Policy, state: State, bounds: Bounds, key: Array, count: Array
         width=jnp.sqrt(square_widths + TRACE) + bounds.slacks[1] * lengths,
         logdet=logdet,
     )
-    explorer: Any = policy.explorer
-    rises = explorer.radius.at(count, logdet) >= 0.0
-    scores = explorer.scores(key, highest, count)
+    scores = policy.explorer.scores(key, highest, count)
+    rises = _rises(policy.explorer, key, highest, count)
     return jnp.where(rises, scores, jnp.nan).astype(jnp.float32)  # as scores are: rounding keeps their order
+
+
+def _rises(explorer: Explorer, key: Array, highest: _Highest, count: Array) -> Array:
+    """() whether the wider of two arms scores no lower: it does, but for a radius below zero."""
+    ends = jnp.arange(2, dtype=highest.width.dtype)
+    two = _Highest(mean=jnp.zeros_like(ends), width=ends, logdet=highest.logdet)
+    narrow, wide = explorer.scores(key, two, count)
+    return wide >= narrow
