@@ -17,8 +17,10 @@ import dataclasses
 import inspect
 import json
 import math
+import pkgutil
 import tomllib
 from collections.abc import Callable, Mapping
+from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -233,6 +235,8 @@ def _array(dtype: str, rest: dict[str, Any], where: str) -> Any:
 
 def _typed(name: str, rest: dict[str, Any], where: str, depth: int) -> Any:
     if name not in CLASSES:
+        _import_parts()
+    if name not in CLASSES:
         close = checks.hint(name, CLASSES)
         raise ConfigError(f"{where}: type must be a part of superarm, got {name!r}{close}")
     cls = CLASSES[name]
@@ -246,6 +250,14 @@ def _typed(name: str, rest: dict[str, Any], where: str, depth: int) -> Any:
         return cls(**dict.fromkeys(fields) | made)  # None is left out when a part is written
     except (TypeError, ValueError, AttributeError, LookupError) as error:
         raise ConfigError(f"{where}: must be a {name}, got: {error}") from error
+
+
+def _import_parts() -> None:
+    """Import all parts of superarm, since a class is known by its name once its file is imported."""
+    for room in ("widths", "models", "explorers", "choosers", "choosers.oracles", "schedules", "policies"):
+        package = import_module(f"superarm.{room}")
+        for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+            import_module(module.name)
 
 
 def _called(name: str, rest: dict[str, Any], where: str, depth: int) -> Any:

@@ -3,8 +3,8 @@
     contexts -> Model -> Beliefs (with a Width) -> Explorer -> Chooser -> Decision
 
 Open this file to write a part of your own. A part extends its class here and overrides what it can do better
-than the default. Nothing in superarm asks a part for its class: what the parts of a policy can do together
-is collected once, in `Policy.traits`.
+than the default. Nothing that is built on policies asks a part for its class: what the parts of a policy can
+do together is collected once, in `Policy.traits`.
 
 Shapes use n for the arms on offer, k for the slots of one decision, d for the features of an arm, p for the
 parameters whose width matters.
@@ -184,7 +184,9 @@ class LinearWidth(Width):
 class Model(ABC):
     """What score a feature vector has. `width` is the policy's; None where a model brings its own."""
 
-    single: ClassVar[bool] = False  # single precision is enough to rank scores: they are x'theta
+    # Scores are x'theta: single precision is enough to rank them, and the state's record has the posterior
+    # `mean` (d,) of theta and the width's `factor`.
+    single: ClassVar[bool] = False
     draws_parameters: ClassVar[bool] = False  # joint draws are of parameters: an arm's are its own
     batches: ClassVar[bool] = True  # several may be mapped over in one compiled run
 

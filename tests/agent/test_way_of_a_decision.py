@@ -10,7 +10,7 @@ import numpy as np
 import superarm
 
 HOME = Path(superarm.__file__).parent
-MAX_CALLS, MAX_FILES = 40, 12  # one call and one file of them are `checks.named`
+MAX_CALLS, MAX_FILES = 40, 11
 
 
 def calls_of(call) -> list[str]:

@@ -73,6 +73,7 @@ class EpochRun:
         number: of the epoch; epoch: its policy and its length.
         compiled: the policy's functions; structure, leaves: of its state.
         capacity: observations that the state has room for, where it keeps all.
+        origin: the decision that the policy counts from.
         updates, observations: of this policy's so far.
     """
 
@@ -85,6 +86,7 @@ class EpochRun:
     keeps_all: bool
     capacity: int
     learn_every: int | None
+    origin: int
     updates: int = 0
     observations: int = 0
     greedy: CompiledPolicy | None = None  # for predictions, once there was one
@@ -164,7 +166,7 @@ class Learner:
         """Choose in the next decision; return the epoch, too. Nothing is changed until `decided`."""
         run = self.run if self.decisions < self.run.epoch.stop else self.upcoming()
         number = self.decisions
-        raw = run.compiled.select(run.leaves, number, number - run.epoch.origin, buffer, rule)
+        raw = run.compiled.select(run.leaves, number, number - run.origin, buffer, rule)
         return (raw if raw.healthy else self.sound(raw)), run.number
 
     def choose_all(
@@ -172,7 +174,7 @@ class Learner:
     ) -> tuple[list[RawDecision], int]:
         """As `choose` in the next decisions, one per buffer, if these are at most `at_once` of one shape."""
         run = self.upcoming()
-        count = self.decisions - run.epoch.origin
+        count = self.decisions - run.origin
         return run.compiled.select_all(run.leaves, self.decisions, count, buffers, rule), run.number
 
     @property
@@ -185,7 +187,7 @@ class Learner:
         """Choose the best by the mean; ties are broken by the key of the next decision."""
         run = self.run
         run.greedy = run.greedy or CompiledPolicy(run.policy.greedy(), run.state, self.keys)
-        count = self.decisions - run.epoch.origin
+        count = self.decisions - run.origin
         return self.sound(run.greedy.select(run.leaves, self.decisions, count, buffer, PropensityRule()))
 
     def sound(self, decided: RawDecision) -> RawDecision:
@@ -200,7 +202,7 @@ class Learner:
         from superarm.agent.shortlist import best_of
 
         run = self.upcoming()
-        count = self.decisions - run.epoch.origin
+        count = self.decisions - run.origin
         return best_of(run.policy, run.state, self.keys, self.decisions, count, features, size)
 
     def decided(self) -> int:
@@ -254,9 +256,9 @@ class Learner:
         self.run.learned(fit)
 
     def _taken(self, run: EpochRun, leaves: Leaves) -> LearnerSnapshot:
-        count = self.decisions - run.epoch.origin
+        count = self.decisions - run.origin
         return LearnerSnapshot(
-            run.compiled, run.structure, leaves, run.epoch.origin, run.updates, run.number, count
+            run.compiled, run.structure, leaves, run.origin, run.updates, run.number, count
         )
 
     def upcoming(self) -> EpochRun:
@@ -288,6 +290,7 @@ class Learner:
             keeps_all=keeps_all,
             capacity=capacity,
             learn_every=epoch.policy.learn_every,
+            origin=epoch.origin,
         )
         for index, observation in enumerate(self.events if epoch.replay else ()):
             self._record(run, index, observation)

@@ -179,7 +179,7 @@ def _alone(batch: Batch, policy: Policy | Anytime, on_rounds: OnRounds) -> Total
 
 @double
 def _together(batch: Batch, on_rounds: OnRounds) -> list[Total]:
-    """A host loop over compiled chunks, as in `rollout`; the round counter is the same for all."""
+    """A host loop over compiled chunks, as in `run`; the round counter is the same for all."""
     policies = [policy for policy in batch.policies if isinstance(policy, Policy)]  # all: `can_join`
     policy, environment, rounds = policies[0], batch.environment, batch.rounds
     members, keys = _Members.of(policies, batch.axes), keys_of(batch.seed)
@@ -206,7 +206,7 @@ def _together(batch: Batch, on_rounds: OnRounds) -> list[Total]:
 
 
 def _spec(policy: Policy, environment: Environment, rounds: int) -> Spec:
-    # As in `rollout`: models that only observe keep no history.
+    # As in `run`: models that only observe keep no history.
     capacity = 0 if policy.learn_every is None else rounds * policy.chooser.size
     return replace(environment.spec, capacity=capacity)
 

@@ -1,5 +1,7 @@
 """The durable log: decisions, feedback and fits of an agent, in the order in which they happened.
 
+Fits that were due are made again from the feedback, and are not in it.
+
 One SQLite file in WAL mode. A row is on its way to the disk before the call that made it returns: the death
 of the process loses nothing that was acknowledged; that of the machine loses nothing either when the journal
 is `power_safe`, which waits for the disk. There is one writer, which holds the folder's lock; anyone may read
