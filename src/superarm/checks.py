@@ -106,7 +106,7 @@ def named(function: Callable[P, R]) -> Callable[P, R]:
     Traceback (most recent call last):
     TypeError: lin_ucb: an argument must be known by its name, got 'nois'; did you mean 'noise'?
     """
-    where = function.__name__ if function.__name__ != "__init__" else function.__qualname__.split(".")[0]
+    where = function.__name__ if function.__name__ != "__init__" else function.__qualname__.split(".")[-2]
 
     @functools.wraps(function)
     def called(*args: P.args, **kwargs: P.kwargs) -> R:

@@ -3,8 +3,9 @@
     contexts -> Model -> Beliefs (with a Width) -> Explorer -> Chooser -> Decision
 
 Open this file to write a part of your own. A part extends its class here and overrides what it can do better
-than the default. Nothing that is built on policies asks a part for its class: what the parts of a policy can
-do together is collected once, in `Policy.traits`.
+than the default. An `attribute` may be a field of the part, a property or a class attribute. Nothing that is
+built on policies asks a part for its class: what the parts of a policy can do together is collected once, in
+`Policy.traits`.
 
 Shapes use n for the arms on offer, k for the slots of one decision, d for the features of an arm, p for the
 parameters whose width matters.
@@ -13,14 +14,30 @@ parameters whose width matters.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import jax.numpy as jnp
 
 from superarm import checks
-from superarm.types import Array, Choice, Decision, Event, Offer, Outcome, Spec, State
+from superarm.precision import FLOAT
+from superarm.pytree import attribute
+from superarm.types import (
+    Array,
+    Choice,
+    Decision,
+    DuelScores,
+    Event,
+    Offer,
+    Outcome,
+    PairScores,
+    Spec,
+    State,
+)
 
 Scale = Literal["latent", "reward", "any"]
+# What some models' beliefs have, and some explorers ask for: see the methods of `Beliefs` of these names.
+Special = Literal["members", "layers", "plan"]
+NOTHING: frozenset[Special] = frozenset()
 
 
 class Whitened(ABC):
@@ -54,18 +71,18 @@ class Whitened(ABC):
         return None
 
 
-class Beliefs:
+class Beliefs(ABC):
     """What a model believes of the arms on offer."""
 
-    if TYPE_CHECKING:  # fields of most; properties here would become their defaults
+    @attribute
+    @abstractmethod
+    def mean(self) -> Array:
+        """(n,) expected score."""
 
-        @property
-        def mean(self) -> Array:
-            """(n,) expected score."""
-
-        @property
-        def logdet(self) -> Array:
-            """() log(det Z / det Z_0) of the information matrix; 0 where there is none."""
+    @attribute
+    def logdet(self) -> Array:
+        """() log(det Z / det Z_0) of the information matrix; 0 where there is none."""
+        return jnp.zeros((), FLOAT)
 
     def norms(self) -> Array:
         """(n,) one standard deviation, or the width in a confidence bound; NaN where the model has none."""
@@ -94,12 +111,12 @@ class Beliefs:
         """Work that observing items (k,) can use again. It may be dropped, and changes no result."""
         return ()
 
-    @property
+    @attribute
     def num_members(self) -> int:
         """How many members an ensemble has."""
         raise TypeError(f"{type(self).__name__}: the model is no ensemble, so that no member can decide")
 
-    @property
+    @attribute
     def members(self) -> Array:
         """(m, n) the scores of an ensemble's members."""
         raise TypeError(f"{type(self).__name__}: the model is no ensemble, so that no member can decide")
@@ -107,6 +124,15 @@ class Beliefs:
     def member(self, index: Array) -> Array:
         """(n,) the scores of one member."""
         return self.members[index]
+
+    @attribute
+    def layers(self) -> DuelScores:
+        """Estimates in layers, each finer than the one before, for duels."""
+        raise TypeError(f"{type(self).__name__}: the model has no layers of estimates")
+
+    def plan(self) -> Array:
+        """(n,) how often each arm is tried before the explorer decides."""
+        raise TypeError(f"{type(self).__name__}: the model has no plan of the first decisions")
 
     def whitened_rows(self) -> Whitened | None:
         """The rows as the width measured them, where the beliefs hold them."""
@@ -190,11 +216,10 @@ class Model(ABC):
     draws_parameters: ClassVar[bool] = False  # joint draws are of parameters: an arm's are its own
     batches: ClassVar[bool] = True  # several may be mapped over in one compiled run
 
-    if TYPE_CHECKING:  # a field of most; a property here would become its default
-
-        @property
-        def learn_every(self) -> int | None:
-            """Decisions between fits; None when observing is all there is."""
+    @attribute
+    @abstractmethod
+    def learn_every(self) -> int | None:
+        """Decisions between fits; None when observing is all there is."""
 
     @abstractmethod
     def check(self, spec: Spec, width: Any) -> None:
@@ -216,32 +241,44 @@ class Model(ABC):
     def learn(self, state: State, key: Array, width: Any) -> Any:
         """Return a new fit of the record."""
 
-    @property
+    @attribute
     def inner(self) -> Model | None:
         """The model that this one wraps."""
         return None
 
-    @property
+    @attribute
     def scorer(self) -> Any:
         """The network that scores, or the coefficients of a linear score; None for a model without."""
         return None if self.inner is None else self.inner.scorer
 
-    @property
+    @attribute
     def loss(self) -> str | None:
         """The loss that fits lower, which says what rewards may be; None where there are no fits."""
         return None if self.inner is None else self.inner.loss
 
-    @property
+    @attribute
+    def link(self) -> str:
+        """The link from scores to expected rewards, a name of `superarm.models.links`: that of the loss."""
+        if self.inner is not None:
+            return self.inner.link
+        return "identity" if self.loss in (None, "squared") else str(self.loss)
+
+    @attribute
+    def gives(self) -> frozenset[Special]:
+        """What its beliefs have that those of most models have not."""
+        return NOTHING if self.inner is None else self.inner.gives
+
+    @attribute
     def by_arm(self) -> bool:
         """Whether arms are known by their index, so that they must keep it."""
         return self.inner is not None and self.inner.by_arm
 
-    @property
+    @attribute
     def sums_by_arm(self) -> bool:
         """Whether what is observed of an arm is added up, so that its features must stay."""
         return self.inner is not None and self.inner.sums_by_arm
 
-    @property
+    @attribute
     def feedback_range(self) -> tuple[float, float] | None:
         """What feedback can be taken; None for any number."""
         return None if self.inner is None else self.inner.feedback_range
@@ -263,24 +300,29 @@ class Model(ABC):
 
 
 class Explorer(ABC):
-    """How uncertainty becomes a score."""
+    """How uncertainty becomes a score. What one that wraps another does not say, the other answers."""
 
     @abstractmethod
     def scores(self, key: Array, beliefs: Any, count: Array) -> Any:
         """(n,) scores, or `PairScores` for a duel; `count` decisions were made before this one."""
 
-    @property
+    @attribute
+    def inner(self) -> Explorer | None:
+        """The explorer that this one wraps."""
+        return None
+
+    @attribute
     def score_scale(self) -> Scale:
         """What scores are estimates of: the model's "latent" score, or the "reward" itself.
 
-        "any" where scores estimate nothing. Sets add rewards up, so that latent scores of a generalized
+        "any" where scores estimate nothing. Most sets add rewards up, so that latent scores of a generalized
         linear model go through its link before a set is chosen.
         """
-        return "latent"
+        return "latent" if self.inner is None else self.inner.score_scale
 
     def means(self, beliefs: Any) -> Array:
-        """(n,) scores without exploration, on the same scale."""
-        found: Array = beliefs.mean
+        """(n,) scores without exploration: rewards where `score_scale` says so, otherwise latent."""
+        found: Array = beliefs.mean if self.inner is None else self.inner.means(beliefs)
         return found
 
     def options(self, beliefs: Any, count: Array) -> tuple[Array, Array]:
@@ -290,22 +332,32 @@ class Explorer(ABC):
         """
         raise TypeError(f"{type(self).__name__}: scores are drawn from a continuum")
 
-    @property
+    @attribute
     def compares(self) -> bool:
         """Whether scores are of pairs of arms (`DuelScores`), for a chooser that compares two."""
-        return False
+        return self.inner is not None and self.inner.compares
 
-    @property
+    @attribute
+    def pair_scores(self) -> type[DuelScores]:
+        """The class of the scores of pairs, where they are of pairs."""
+        return PairScores if self.inner is None else self.inner.pair_scores
+
+    @attribute
+    def needs(self) -> frozenset[Special]:
+        """What it asks of beliefs that those of most models have not."""
+        return NOTHING if self.inner is None else self.inner.needs
+
+    @attribute
     def finite(self) -> bool:
-        """Whether `options` says all that scores can be: where it is overridden, unless said otherwise."""
-        return type(self).options is not Explorer.options
+        """Whether `options` says all that scores can be: where it is overridden, by the wrapped one, too."""
+        return type(self).options is not Explorer.options and (self.inner is None or self.inner.finite)
 
-    @property
+    @attribute
     def by_arm(self) -> bool:
         """Whether arms are known by their index, so that they must keep it."""
-        return False
+        return self.inner is not None and self.inner.by_arm
 
-    @property
+    @attribute
     def monotone(self) -> bool:
         """Whether an arm's score rises with its mean and its width, and depends on nothing else of it."""
         return False
@@ -322,21 +374,26 @@ class Oracle(ABC):
     compiled parts, on NumPy arrays. Both break ties at random, by key.
     """
 
-    native: ClassVar[bool]
     by_arm: ClassVar[bool] = False  # the structure knows arms by their index
     exact_for: ClassVar[frozenset[str] | None] = None  # kinds of rewards; None: it is taken at its word
+    score_scale: ClassVar[Scale] = "reward"  # of the scores it wants: "latent" where they are utilities
 
-    if TYPE_CHECKING:  # fields of some; properties here would become their defaults
+    @attribute
+    @abstractmethod
+    def native(self) -> bool:
+        """True when `solve` can be traced by JAX."""
 
-        @property
-        def size(self) -> int:
-            """The most items that an answer may have (slots k)."""
+    @attribute
+    @abstractmethod
+    def size(self) -> int:
+        """The most items that an answer may have (slots k)."""
 
-        @property
-        def factor(self) -> float:
-            """1.0 when exact; otherwise the share of the optimum that is guaranteed (for scores >= 0)."""
+    @attribute
+    @abstractmethod
+    def factor(self) -> float:
+        """1.0 when exact; otherwise the share of the optimum that is guaranteed (for scores >= 0)."""
 
-    @property
+    @attribute
     def top(self) -> int | None:
         """k, when the best k of all arms are the answer; None otherwise."""
         return None
@@ -353,27 +410,37 @@ class Oracle(ABC):
 class Chooser(ABC):
     """What may be chosen."""
 
-    @property
+    @attribute
     @abstractmethod
     def native(self) -> bool:
         """True when `choose` can be traced by JAX."""
 
-    @property
+    @attribute
     @abstractmethod
     def size(self) -> int:
         """The most items that a choice may have (slots k)."""
 
-    @property
+    @attribute
     def top(self) -> int | None:
         """k, when the best k of all arms are chosen, one included; None otherwise."""
         return None
 
-    @property
+    @attribute
+    def score_scale(self) -> Scale:
+        """What the scores that it wants estimate: "reward" where they are added up, "any" where ranked."""
+        return "reward"
+
+    @attribute
     def compares(self) -> bool:
         """Whether two arms are chosen to be compared: a duel."""
         return False
 
-    @property
+    @attribute
+    def pair_scores(self) -> type[DuelScores]:
+        """The class of the scores of pairs that it reads, where it compares."""
+        return PairScores
+
+    @attribute
     def by_arm(self) -> bool:
         """Whether arms are known by their index, so that they must keep it."""
         return False
@@ -393,31 +460,30 @@ class Environment(ABC):
     The randomness of round t comes from the key alone, so every policy meets the same contexts and noise.
     """
 
-    @property
+    @attribute
     @abstractmethod
     def native(self) -> bool:
         """True when `init`, `offer` and `respond` can be traced by JAX."""
 
-    @property
+    @attribute
     @abstractmethod
     def spec(self) -> Spec:
         """The size of the problem."""
 
-    @property
+    @attribute
     def compares(self) -> bool:
         """Whether a decision is two arms that are compared: a duel."""
         return False
 
-    @property
+    @attribute
     def knows_regret(self) -> bool:
         """Whether an `Outcome` has the optimum, and not the logged reward alone."""
         return True
 
-    if TYPE_CHECKING:  # a field of some; a property here would become its default
-
-        @property
-        def oracle(self) -> Oracle | None:
-            """The exact oracle of the feasible sets; None where one arm is chosen, or there is none."""
+    @attribute
+    def oracle(self) -> Oracle | None:
+        """The exact oracle of the feasible sets; None where one arm is chosen, or there is none."""
+        return None
 
     def check(self) -> None:  # noqa: B027 (nothing to check is a good default)
         """Raise ValueError in one sentence if the problem is malformed."""
@@ -426,7 +492,7 @@ class Environment(ABC):
     def init(self, key: Array) -> Any:
         """Draw an instance: the world of one seed."""
 
-    @property
+    @attribute
     def in_order(self) -> bool:
         """Whether rounds have an order: where `at_round` is overridden."""
         return type(self).at_round is not Environment.at_round

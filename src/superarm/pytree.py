@@ -1,16 +1,19 @@
 """Frozen dataclasses as JAX pytrees: `pytree` registers a class, `static` marks what is structure.
 
 Open it to see what becomes an array, what compiles anew, and how a configuration finds a class by its name.
+An `attribute` is a property of an abstract class that a dataclass may make a field.
 """
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import field, fields
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import jax
+
+from superarm import checks
 
 Cls = TypeVar("Cls", bound=type)
 
@@ -23,6 +26,9 @@ def pytree(cls: Cls) -> Cls:
     The class is part of the structure too. `jax.tree_util.register_dataclass` leaves it out when structures
     are compared (jax 0.10), so that two classes with fields alike can be taken for each other in the cache of
     compiled functions.
+
+    JAX rebuilds values from leaves that are anything: `__init__` and `__post_init__` are not run for it, and
+    may check what they are given.
     """
     leaves = [one.name for one in fields(cls) if not one.metadata.get("static")]
     others = [one.name for one in fields(cls) if one.metadata.get("static")]
@@ -38,18 +44,51 @@ def pytree(cls: Cls) -> Cls:
         return list(zip(keys, flatten(value)[0], strict=True)), structure(value)
 
     def unflatten(structure: tuple[Any, ...], children: Iterable[Any]) -> Any:
-        named = dict(zip(others, structure[1:], strict=True))
-        return cls(**dict(zip(leaves, children, strict=True)), **named)
+        value: Any = object.__new__(cls)
+        for name, child in zip(leaves, children, strict=True):
+            object.__setattr__(value, name, child)
+        for name, fixed in zip(others, structure[1:], strict=True):
+            object.__setattr__(value, name, fixed)
+        return value
 
     jax.tree_util.register_pytree_with_keys(cls, flatten_with_keys, unflatten, flatten)
     if cls.__module__.startswith("superarm."):
         CLASSES[cls.__name__] = cls
-    return cls
+    return checks.named_fields(cls) if "__init__" in vars(cls) else cls
 
 
 def static(**kwargs: Any) -> Any:
     """A dataclass field that is structure, not a leaf: changing it compiles anew."""
     return field(metadata={"static": True}, **kwargs)
+
+
+if TYPE_CHECKING:
+    attribute = property  # to a type checker
+else:
+
+    class attribute:  # noqa: N801 (a decorator)
+        """A property of an abstract class in place of which a subclass may have a field.
+
+        A dataclass would take a `property` for the field's default, and could not set the field.
+        """
+
+        def __init__(self, answer: Callable[[Any], Any]) -> None:
+            """Answer where there is no field; a class that must have one cannot be built without."""
+            self.answer, self.__doc__ = answer, answer.__doc__
+            self.__isabstractmethod__ = vars(answer).get("__isabstractmethod__", False)
+
+        def __set_name__(self, owner: type, name: str) -> None:
+            """Note the class, and the name in it."""
+            self.owner, self.name = owner, name
+
+        def __get__(self, part: Any, kind: type) -> Any:
+            """The answer of a part; of a class, this, or nothing where it has a field of the name."""
+            if part is not None:
+                return self.answer(part)
+            below = kind.__mro__[: kind.__mro__.index(self.owner)]
+            if any(self.name in inspect.get_annotations(cls) for cls in below):
+                raise AttributeError(self.name)  # a field without a default
+            return self
 
 
 def exported(package: str, names: Mapping[str, Any]) -> list[str]:

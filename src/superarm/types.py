@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 
 from superarm import checks
 from superarm.precision import FLOAT
-from superarm.pytree import pytree
+from superarm.pytree import attribute, pytree
 
 Array = jax.Array
 
@@ -167,15 +167,18 @@ class Outcome:
 class DuelScores(ABC):
     """What an explorer says of all pairs of n arms, for a chooser that compares two of them."""
 
-    if TYPE_CHECKING:  # a field of some; a property here would become its default
-
-        @property
-        def mean(self) -> Array:
-            """(n,) utilities."""
+    @attribute
+    @abstractmethod
+    def mean(self) -> Array:
+        """(n,) utilities."""
 
     @abstractmethod
     def finite(self, mask: Array) -> Array:
         """() whether all that is said of the arms where mask (n,) is True is finite."""
+
+    def descend(self, mask: Array) -> Any:
+        """Go down through layers of scores with the arms where mask (n,) is True; see `models.layers`."""
+        raise TypeError(f"{type(self).__name__}: scores of pairs have no layers to go down through")
 
 
 @pytree

@@ -37,7 +37,7 @@ class WrappedEnvironment(Environment):
     @property
     def oracle(self) -> Oracle | None:
         """The environment's exact oracle, if it has one."""
-        return getattr(self.environment, "oracle", None)  # an environment of the user's may say nothing of it
+        return self.environment.oracle
 
     @property
     def compares(self) -> bool:
