@@ -9,12 +9,19 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from superarm import checks
 from superarm.choosers.best import Best
-from superarm.contract import Chooser, Explorer, Model, Width
+from superarm.contract import Chooser, Explorer, Model, Special, Width
 from superarm.explorers.greedy import Exploit
 from superarm.precision import FLOAT, double
 from superarm.pytree import pytree, static
 from superarm.types import Array, Choice, Decision, DuelScores, Event, Offer, Spec, State
+
+SPECIAL: dict[Special, str] = {
+    "members": "members of an ensemble",
+    "layers": "layers of estimates",
+    "plan": "a plan of the first decisions (`superarm.warm_up` makes it)",
+}
 
 
 @dataclass(frozen=True)
@@ -58,6 +65,16 @@ class Policy:
     chooser: Chooser
     name: str = static(default="policy")
 
+    def __post_init__(self) -> None:
+        """Refuse parts that do not go together, in one sentence."""
+        for name, kind in (("model", Model), ("explorer", Explorer), ("chooser", Chooser)):
+            checks.part(self.name, name, getattr(self, name), kind)
+        if self.width is not None:
+            checks.part(self.name, "width", self.width, Width)
+        require_scores(self.name, self.explorer, self.chooser)
+        _require_special(self.name, self.model, self.explorer)
+        _require_means(self.name, self.model, self.explorer)
+
     @property
     def native(self) -> bool:
         """True when every function can be traced by JAX; otherwise the chooser runs on the host."""
@@ -75,7 +92,6 @@ class Policy:
     @double
     def check(self, spec: Spec) -> None:
         """Raise ValueError in one sentence if the policy does not fit a problem of this size."""
-        require_scores(self.name, self.explorer, self.chooser)
         self.chooser.check(spec.num_arms)
         self.model.check(self._sized(spec), self.width)
 
@@ -90,7 +106,7 @@ class Policy:
 
     @cached_property
     def traits(self) -> Traits:
-        """What the parts can do together, asked once."""
+        """What the parts can do together: asked once, when first wanted, since JAX rebuilds policies."""
         return traits_of(self)
 
     def greedy(self) -> Policy:
@@ -193,6 +209,29 @@ def require_scores(where: str, explorer: Explorer, chooser: Chooser) -> None:
     if explorer.compares != chooser.compares:
         must = "pairs of arms, for a duel" if chooser.compares else "arms, not pairs of them"
         raise TypeError(f"{where}: explorer must score {must}, got {type(explorer).__name__}")
+    if chooser.compares and not issubclass(explorer.pair_scores, chooser.pair_scores):
+        must = f"explorer must score pairs by {chooser.pair_scores.__name__} for {type(chooser).__name__}"
+        raise TypeError(f"{where}: {must}, got {type(explorer).__name__}")
+
+
+def _require_special(where: str, model: Model, explorer: Explorer) -> None:
+    """Refuse a model whose beliefs have not what the explorer asks for."""
+    if missing := sorted(explorer.needs - model.gives):
+        while explorer.inner is not None and missing[0] in explorer.inner.needs:
+            explorer = explorer.inner
+        must = f"model must give {SPECIAL[missing[0]]} for the explorer {type(explorer).__name__}"
+        raise TypeError(f"{where}: {must}, got {type(model).__name__}")
+
+
+def _require_means(where: str, model: Model, explorer: Explorer) -> None:
+    """Refuse scores that are rewards beside means that are latent: predictions would be on another scale."""
+    own = type(explorer).means is not Explorer.means
+    if explorer.score_scale == "reward" and not own and model.link != "identity":
+        if explorer.inner is not None and explorer.inner.score_scale == "reward":
+            return _require_means(where, model, explorer.inner)
+        must = f"explorer must override `means` to be rewards, as its scores are, for the link {model.link!r}"
+        raise TypeError(f"{where}: {must}, got {type(explorer).__name__}")
+    return None
 
 
 def _at_positions(chances: Array, offered: Array, mask: Array, ranked: Array) -> Array:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 import superarm
-from superarm.explorers import UCB, EpsilonGreedy, Exploit, Greedy, Uniform
+from superarm import explorers
 from superarm.explorers.floor import Floor
 from superarm.policy import Policy
 
@@ -41,17 +41,14 @@ def guide() -> dict[str, Any]:
     return names
 
 
-GUIDED = guide()
-IN_GUIDE = {"Boltzmann", "SometimesUCB"}
-
 ROWS = [
     Row("UCB", superarm.lin_ucb),
     Row("Thompson", superarm.lin_ts),
-    Row("Greedy", linear(Greedy())),
-    Row("Uniform", linear(Uniform())),
-    Row("EpsilonGreedy", linear(EpsilonGreedy(np.float64(0.3)))),
-    Row("Exploit", linear(Exploit(UCB(superarm.lin_ucb().explorer.radius)))),
-    Row("Floor", linear(Floor(Greedy(), np.float64(0.4)))),
+    Row("Greedy", linear(explorers.Greedy())),
+    Row("Uniform", linear(explorers.Uniform())),
+    Row("EpsilonGreedy", linear(explorers.EpsilonGreedy(np.float64(0.3)))),
+    Row("Exploit", linear(explorers.Exploit(explorers.UCB(superarm.lin_ucb().explorer.radius)))),
+    Row("Floor", linear(Floor(explorers.Greedy(), np.float64(0.4)))),
     Row("EnsembleSampling", lambda: superarm.lin_es(size=4)),
     Row("Responses", lambda: superarm.combine("logistic", chooser=SET, learn_every=5)),
     Row("WarmUp", lambda: superarm.warm_up(superarm.lin_ucb(), rounds=5, plan="uniform")),
@@ -61,6 +58,11 @@ ROWS = [
     Row("PairUniform", superarm.uniform_duel),
     Row("PairColstim", superarm.colstim),
     Row("PairLayers", lambda: superarm.vacdb(100, learn_every=5)),
+]
+
+# The explorers of the guide, which are not in superarm.
+GUIDED = guide()
+IN_GUIDE = [
     Row("Boltzmann", linear(GUIDED["boltzmann"](0.3))),
     Row("SometimesUCB", linear(GUIDED["SometimesUCB"]())),
 ]

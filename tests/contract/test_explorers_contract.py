@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import functools
 from collections import Counter
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from types import SimpleNamespace
 
 import jax
 import jax.numpy as jnp
@@ -12,21 +13,39 @@ import numpy as np
 import pytest
 
 import superarm
+from contract import explorers as table
 from contract.explorers import IN_GUIDE, ROWS, SET, Row
 from superarm import explorers
 from superarm.contract import Explorer
+from superarm.explorers import UCB, EnsembleSampling, WarmUp
+from superarm.models import Ensemble
 from superarm.models.items import ItemGaussian
-from superarm.types import DuelScores, Event, Offer, Spec
+from superarm.types import DuelScores, Event, Offer, PairScores, Spec
 from support.rooms import defined, require_exported, require_pytrees, require_rows
 
 DIM, ARMS = 3, 6
 SPEC = Spec(dim=DIM, num_arms=ARMS, capacity=100)
 CONTEXTS = np.random.default_rng(0).normal(size=(ARMS, DIM))
-SINGLE = [row for row in ROWS if not row.build().explorer.compares]
+ALL = [*ROWS, *IN_GUIDE]
+SINGLE = [row for row in ALL if not row.build().explorer.compares]
 INTERNAL = {"Floor"}  # what an agent puts around a policy's explorer
 
-every = pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
-every_single = pytest.mark.parametrize("row", SINGLE, ids=lambda row: row.name)
+SIZES = np.array([1.0, 2.0, 1.0, 2.0, 1.0, 2.0])
+CHOOSERS = {
+    "one arm": None,
+    "a set": SET,
+    "packed": superarm.oracles.knapsack(SIZES, 4.0),
+    "a shelf": superarm.oracles.assortment(SIZES, 2),
+    "a duel": "optimistic",
+}
+
+
+def named(row: Row) -> str:
+    return f"guide-{row.name}" if row in IN_GUIDE else row.name
+
+
+every = pytest.mark.parametrize("row", ALL, ids=named)
+every_single = pytest.mark.parametrize("row", SINGLE, ids=named)
 
 
 @functools.cache
@@ -58,9 +77,22 @@ def test_every_explorer_has_a_row():
     parts = defined(explorers, Explorer)
     require_pytrees(parts)
     require_exported(explorers, {name: part for name, part in parts.items() if name not in INTERNAL})
-    require_rows("explorers.py", parts, {row.name for row in ROWS} - (IN_GUIDE - set(parts)))
-    for row in ROWS:
+    require_rows("explorers.py", parts, {row.name for row in ROWS})
+    for row in ALL:
         assert type(row.build().explorer).__name__ == row.name
+
+
+def test_the_row_of_the_guide_can_be_written_and_is_missed():
+    """As its explorer would be: in the table's file, with the factory that the room exports."""
+    parts = {*defined(explorers, Explorer), "Boltzmann"}
+    with pytest.raises(AssertionError, match=r"add a row to tests/contract/explorers.py for Boltzmann"):
+        require_rows("explorers.py", parts, {row.name for row in ROWS})
+    line = next(line for line in table.GUIDE.read_text().splitlines() if line.strip().startswith("Row("))
+    assert table.explorers is explorers
+    room = SimpleNamespace(boltzmann=table.GUIDED["boltzmann"])
+    row = eval(line.strip().removesuffix(","), vars(table) | {"explorers": room})  # noqa: S307
+    require_rows("explorers.py", parts, {row.name, *(other.name for other in ROWS)})
+    assert type(row.build().explorer).__name__ == "Boltzmann"
 
 
 @every
@@ -142,21 +174,29 @@ def logistic_beliefs():
         return replace(beliefs, mean=3.0 * jnp.asarray(CONTEXTS[:, 0]))
 
 
+def logistic_model(explorer):
+    """A logistic model that gives what the explorer asks for."""
+    return Ensemble(superarm.glm(), scale=np.float64(0.3), size=3) if explorer.needs else "logistic"
+
+
 @every_single
 def test_means_are_latent_or_rewards_as_the_scale_says(row):
-    """Of the explorer alone on a logistic model, and of what `combine` makes of it for a set."""
+    """Of the explorer alone on a logistic model, and of what `combine` makes of it for any chooser."""
     explorer, beliefs = row.build().explorer, logistic_beliefs()
-    with jax.enable_x64(True):
-        alone = np.asarray(explorer.means(beliefs))
-        combined = superarm.combine("logistic", explorer=explorer, chooser=SET).explorer
-        for_a_set = np.asarray(combined.means(beliefs))
-        latent = np.asarray(beliefs.mean)
-    rewards = 1.0 / (1.0 + np.exp(-latent))
     advice = "`score_scale` and `means` must say the same scale"
-    expected = rewards if explorer.score_scale == "reward" else latent
-    np.testing.assert_allclose(alone, expected, err_msg=advice)
-    if explorer.score_scale != "any":
-        np.testing.assert_allclose(for_a_set, rewards, err_msg=advice)
+    with jax.enable_x64(True):
+        latent = np.asarray(beliefs.mean)
+        rewards = 1.0 / (1.0 + np.exp(-latent))
+        alone = rewards if explorer.score_scale == "reward" else latent
+        np.testing.assert_allclose(explorer.means(beliefs), alone, err_msg=advice)
+        wanted = {"one arm": alone, "a set": rewards, "packed": rewards, "a shelf": latent}
+        for chooser, expected in wanted.items():
+            if chooser == "a shelf" and explorer.score_scale == "reward":  # is refused
+                continue
+            chosen = CHOOSERS[chooser]
+            policy = superarm.combine(logistic_model(explorer), explorer=explorer, chooser=chosen)
+            found = policy.greedy().explorer.scores(jax.random.key(0), beliefs, jnp.int64(0))
+            np.testing.assert_allclose(found, expected, err_msg=advice)
 
 
 @every_single
@@ -192,10 +232,10 @@ def fixed(policy) -> dict[str, int]:
 
 # Agents compile all of a policy: a few of them here, the others in the full tests.
 AGENTS = {"UCB", "EnsembleSampling", "PairUniform"}
-MARKS = {row.name: [] if row.name in AGENTS else [pytest.mark.full] for row in ROWS}
+MARKS = {named(row): [] if row.name in AGENTS else [pytest.mark.full] for row in ALL}
 
 
-@pytest.mark.parametrize("row", [pytest.param(row, id=row.name, marks=MARKS[row.name]) for row in ROWS])
+@pytest.mark.parametrize("row", [pytest.param(row, id=named(row), marks=MARKS[named(row)]) for row in ALL])
 def test_an_agent_selects_predicts_and_says_its_propensities(row):
     policy = row.build()
     agent = superarm.Agent(policy, **fixed(policy), draws=10)
@@ -210,28 +250,93 @@ def test_an_agent_selects_predicts_and_says_its_propensities(row):
 
 
 @every
-@pytest.mark.parametrize("chooser", ["one arm", "a set", "packed", "a duel"])
-def test_every_chooser_takes_it_on_the_scale_of_rewards_or_refuses_it(row, chooser):
+@pytest.mark.parametrize("chooser", CHOOSERS)
+def test_every_chooser_takes_it_on_its_own_scale_or_refuses_it(row, chooser):
     """Latent scores of a generalized linear model are no rewards, which a set adds up."""
-    sizes = np.array([1.0, 2.0, 1.0, 2.0, 1.0, 2.0])
-    packed = superarm.oracles.knapsack(sizes, 4.0)
-    chosen = {"one arm": None, "a set": SET, "packed": packed, "a duel": "optimistic"}[chooser]
-    explorer = row.build().explorer
+    explorer, chosen = row.build().explorer, CHOOSERS[chooser]
+    refused = ""
     if explorer.compares != (chooser == "a duel"):
-        must = r"^combine: explorer must score (arms, not pairs of them|pairs of arms, for a duel), got \w+$"
-        with pytest.raises(TypeError, match=must):
-            superarm.combine("logistic", explorer=explorer, chooser=chosen)
+        refused = r"explorer must score (arms, not pairs of them|pairs of arms, for a duel), got \w+"
+    elif explorer.compares and explorer.pair_scores is not PairScores:
+        refused = r"explorer must score pairs by PairScores for Duel, got \w+"
+    elif chooser == "a shelf" and explorer.score_scale == "reward":
+        refused = r"explorer must score by utilities, not by rewards, for the chooser .*, got \w+"
+    model = logistic_model(explorer)
+    if refused:
+        with pytest.raises((TypeError, ValueError), match=f"^combine: {refused}$"):
+            superarm.combine(model, explorer=explorer, chooser=chosen)
         return
-    policy = superarm.combine("logistic", explorer=explorer, chooser=chosen)
+    policy = superarm.combine(model, explorer=explorer, chooser=chosen)
     if chooser in ("a set", "packed"):
-        assert policy.explorer.score_scale in {"reward", "any"}
+        assert policy.explorer.score_scale == "reward"
+    if chooser == "a shelf":
+        assert policy.explorer is explorer
 
 
 def test_a_policy_whose_parts_do_not_meet_is_refused_by_name():
-    duel, single = superarm.glm_duel(), superarm.lin_ucb()
-    for policy, words in (
-        (replace(single, explorer=duel.explorer), "lin_ucb: explorer must score arms, not pairs"),
-        (replace(duel, explorer=single.explorer), "glm_duel: explorer must score pairs of arms"),
+    duel, single, layered = superarm.glm_duel(), superarm.lin_ucb(), superarm.vacdb(100)
+    design = WarmUp(single.explorer, 5, "design")
+    for policy, parts, words in (
+        (single, {"explorer": duel.explorer}, "lin_ucb: explorer must score arms, not pairs"),
+        (duel, {"explorer": single.explorer}, "glm_duel: explorer must score pairs of arms"),
+        (duel, {"chooser": layered.chooser}, "explorer must score pairs by LayerScores for LayeredDuel"),
+        (layered, {"chooser": duel.chooser}, "explorer must score pairs by PairScores for Duel, got PairL"),
+        (layered, {"model": duel.model}, "layers of estimates for the explorer PairLayers, got Preferences"),
+        (
+            single,
+            {"explorer": EnsembleSampling()},
+            "an ensemble for the explorer EnsembleSampling, got L",
+        ),
+        (
+            single,
+            {"explorer": design},
+            "a plan of the first decisions .* for the explorer WarmUp, got Linear",
+        ),
+        (single, {"model": superarm.perceptron()}, "model must extend superarm.contract.Model, got Perceptr"),
+        (single, {"width": "full"}, "width must extend superarm.contract.Width, got str"),
+        (single, {"chooser": SET}, "chooser must extend superarm.contract.Chooser, got TopK"),
     ):
         with pytest.raises(TypeError, match=words):
-            policy.check(SPEC)
+            replace(policy, **parts)
+
+
+@dataclass(frozen=True)
+class HalfWay(Explorer):
+    """Scores are rewards, and what it says without exploring is not."""
+
+    explorer: Explorer | None = None
+
+    @property
+    def inner(self):
+        return self.explorer
+
+    @property
+    def score_scale(self):
+        return "reward"
+
+    def scores(self, key, beliefs, count):
+        return jax.nn.sigmoid(beliefs.mean)
+
+
+@pytest.mark.parametrize("explorer", [HalfWay(), HalfWay(UCB(1.0)), HalfWay(HalfWay())])
+@pytest.mark.parametrize("chooser", [None, SET])
+def test_scores_that_are_rewards_beside_means_that_are_not_are_refused(explorer, chooser):
+    must = "combine: explorer must override `means` to be rewards, as its scores are, for the link 'logistic'"
+    for model in ("logistic", "one-pass"):
+        with pytest.raises(TypeError, match=f"^{must}, got HalfWay$"):
+            superarm.combine(model, explorer=explorer, chooser=chooser)
+    # Where scores are rewards as they are; and where another explorer says them.
+    assert superarm.combine("linear", explorer=explorer, chooser=chooser).explorer is explorer
+    whole = UCB(1.0, link="logistic")
+    assert superarm.combine("logistic", explorer=HalfWay(whole), chooser=chooser).explorer.explorer is whole
+
+
+def test_predictions_of_chance_pack_what_is_worth_most():
+    """Latent scores, all below 0 here, fill no knapsack."""
+    policy = superarm.combine("logistic", explorer="uniform", chooser=CHOOSERS["packed"], learn_every=1)
+    agent = superarm.Agent(policy, arms=ARMS)
+    for _ in range(6):
+        decision = agent.select(np.eye(ARMS))
+        agent.update(decision, np.zeros(len(decision.items)))
+    assert (agent.explain(decision)["mean"] < 0.5).all()
+    assert len(agent.predict(np.eye(ARMS))) >= 2

@@ -4,8 +4,8 @@ Linear models score n items with d features in single precision, in one pass ove
 width in about the time of a product of (n, d) by (d, d), with a diagonal one in less than two reads of them.
 Other models take the precision that they always have. No array of n d numbers is made beside the features.
 
-LinUCB with the full width first bounds the scores, in half that time (`shortlist_bounds`), and scores what may
-be among the best. Of items in no order the first piece shows whether that is few; if not, all are scored.
+LinUCB with the full width first bounds the scores, in half that time (`shortlist_bounds`), and scores what
+may be among the best. Of items in no order the first piece shows whether that is few; if not, all are scored.
 
 A catalogue is taken in pieces of a power of two, the last of which begins in the one before, so that those
 that grow compile nothing anew.

@@ -97,7 +97,7 @@ class _Highest(Beliefs):
 
 
 def upper(policy: Policy, state: State, bounds: Bounds, key: Array, count: Array, rows: Array) -> Array:
-    """(n,) no less than the scores of rows (n, d) in single precision; NaN where these fall with the width."""
+    """(n,) no less than the scores of rows (n, d) in single precision; NaN where they fall with the width."""
     products = rows @ bounds.columns
     lengths = jnp.sqrt(jnp.sum(rows**2, axis=1) + TRACE)
     square_widths = (bounds.rest * lengths) ** 2 + jnp.sum(bounds.signs[None] * products**2, axis=1)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import jax
 import jax.numpy as jnp
 
-from superarm.contract import Chooser
+from superarm.contract import Chooser, Scale
 from superarm.pytree import pytree
 from superarm.types import Array, Choice
 
@@ -21,6 +21,11 @@ class Best(Chooser):
     def top(self) -> int:
         """One arm, the best."""
         return 1
+
+    @property
+    def score_scale(self) -> Scale:
+        """Any: scores are ranked."""
+        return "any"
 
     @property
     def native(self) -> bool:

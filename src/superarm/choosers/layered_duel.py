@@ -10,7 +10,7 @@ from superarm.choosers.duel import best_pair
 from superarm.contract import Chooser
 from superarm.models.layers import LayerScores
 from superarm.pytree import pytree
-from superarm.types import Array, Choice
+from superarm.types import Array, Choice, DuelScores
 
 
 @pytree
@@ -36,6 +36,11 @@ class LayeredDuel(Chooser):
     def compares(self) -> bool:
         """True."""
         return True
+
+    @property
+    def pair_scores(self) -> type[DuelScores]:
+        """Those of layers."""
+        return LayerScores
 
     def check(self, num_arms: int) -> None:
         """Accept any number of arms; a single one meets itself."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from superarm.contract import Chooser, Oracle
+from superarm import checks
+from superarm.contract import Chooser, Oracle, Scale
 from superarm.pytree import pytree
 from superarm.types import Array, Choice
 
@@ -16,6 +17,10 @@ class Subset(Chooser):
 
     oracle: Oracle
 
+    def __post_init__(self) -> None:
+        """Refuse what is no oracle."""
+        checks.part("subset", "oracle", self.oracle, Oracle)
+
     @property
     def native(self) -> bool:
         """Whether the oracle runs inside compiled rounds."""
@@ -25,6 +30,11 @@ class Subset(Chooser):
     def size(self) -> int:
         """The most items in a set."""
         return self.oracle.size
+
+    @property
+    def score_scale(self) -> Scale:
+        """The oracle's."""
+        return self.oracle.score_scale
 
     @property
     def top(self) -> int | None:

@@ -8,7 +8,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from superarm.contract import Explorer
+from superarm.contract import Explorer, Special
 from superarm.precision import FLOAT
 from superarm.pytree import pytree
 from superarm.types import Array
@@ -24,6 +24,11 @@ class EnsembleSampling(Explorer):
     def scores(self, key: Array, beliefs: Any, count: Array) -> Array:
         """(n,) one member's scores."""
         return beliefs.member(jax.random.randint(key, (), 0, beliefs.num_members))
+
+    @property
+    def needs(self) -> frozenset[Special]:
+        """Members."""
+        return frozenset({"members"})
 
     def options(self, beliefs: Any, count: Array) -> tuple[Array, Array]:
         """(m,) equal chances and (m, n) the members' scores."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import jax
 import jax.numpy as jnp
 
-from superarm.contract import Beliefs, Explorer, Scale
+from superarm.contract import Beliefs, Explorer
 from superarm.explorers.greedy import Uniform
 from superarm.precision import FLOAT
 from superarm.pytree import pytree
@@ -36,21 +36,7 @@ class Floor(Explorer):
         tie = jnp.zeros((1, scores.shape[1]), FLOAT)
         return jnp.append((1.0 - share) * chances, share), jnp.concatenate([scores.astype(FLOAT), tie])
 
-    def means(self, beliefs: Beliefs) -> Array:
-        """As the other explorer."""
-        return self.explorer.means(beliefs)
-
     @property
-    def score_scale(self) -> Scale:
-        """As the other explorer."""
-        return self.explorer.score_scale
-
-    @property
-    def finite(self) -> bool:
-        """As the other explorer."""
-        return self.explorer.finite
-
-    @property
-    def by_arm(self) -> bool:
-        """As the other explorer."""
-        return self.explorer.by_arm
+    def inner(self) -> Explorer:
+        """The other."""
+        return self.explorer

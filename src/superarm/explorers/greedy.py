@@ -48,10 +48,14 @@ class Exploit(Explorer):
         """(1,) certainty and (1, n) the means."""
         return jnp.ones(1, FLOAT), self.explorer.means(beliefs)[None]
 
+    def means(self, beliefs: Beliefs) -> Array:
+        """(n,) its scores."""
+        return self.explorer.means(beliefs)
+
     @property
     def score_scale(self) -> Scale:
-        """As the other explorer."""
-        return self.explorer.score_scale
+        """That of the other's means."""
+        return "reward" if self.explorer.score_scale == "reward" else "latent"
 
 
 @pytree

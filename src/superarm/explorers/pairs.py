@@ -13,12 +13,12 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from superarm.contract import Explorer
+from superarm.contract import Explorer, Special
 from superarm.models.layers import LayerScores
 from superarm.precision import FLOAT
 from superarm.pytree import pytree, static
 from superarm.schedules.radius import Radius
-from superarm.types import Array, PairScores
+from superarm.types import Array, DuelScores, PairScores
 from superarm.widths.pairs import distances
 
 __all__ = ["PairColstim", "PairEnsemble", "PairLayers", "PairThompson", "PairUCB", "PairUniform"]
@@ -90,6 +90,16 @@ class PairLayers(PairExplorer):
         layers: LayerScores = beliefs.layers
         return layers
 
+    @property
+    def pair_scores(self) -> type[DuelScores]:
+        """Those of layers."""
+        return LayerScores
+
+    @property
+    def needs(self) -> frozenset[Special]:
+        """Layers."""
+        return frozenset({"layers"})
+
 
 @pytree
 @dataclass(frozen=True)
@@ -107,6 +117,11 @@ class PairEnsemble(PairExplorer):
         reach = distances(apart.T @ apart / members.shape[0])  # the deviation of differences over members
         bonus = jnp.broadcast_to((second - first)[:, None], reach.shape)
         return PairScores(mean=first, reach=reach, bonus=bonus, spread=reach)
+
+    @property
+    def needs(self) -> frozenset[Special]:
+        """Members."""
+        return frozenset({"members"})
 
 
 @pytree

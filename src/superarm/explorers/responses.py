@@ -15,7 +15,7 @@ __all__ = ["Responses"]
 @pytree
 @dataclass(frozen=True)
 class Responses(Explorer):
-    """Another explorer's latent scores through a link.
+    """Another explorer's latent scores through a link; scores that estimate nothing stay as they are.
 
     A link is increasing, so the best single arm stays the same; the best set of arms, whose rewards are
     added, does not.
@@ -26,15 +26,18 @@ class Responses(Explorer):
 
     def scores(self, key: Array, beliefs: Beliefs, count: Array) -> Array:
         """(n,) mu of the other's scores."""
-        return response(self.link, self.explorer.scores(key, beliefs, count))
+        return self._response(self.explorer.scores(key, beliefs, count))
 
     def options(self, beliefs: Beliefs, count: Array) -> tuple[Array, Array]:
         """The other's chances, and mu of its scores."""
         chances, latent = self.explorer.options(beliefs, count)
-        return chances, response(self.link, latent)
+        return chances, self._response(latent)
+
+    def _response(self, scores: Array) -> Array:
+        return scores if self.explorer.score_scale == "any" else response(self.link, scores)
 
     def means(self, beliefs: Beliefs) -> Array:
-        """(n,) mu of the other's scores without exploration."""
+        """(n,) mu of the other's means, which are latent."""
         return response(self.link, self.explorer.means(beliefs))
 
     @property
@@ -43,14 +46,9 @@ class Responses(Explorer):
         return "reward"
 
     @property
-    def finite(self) -> bool:
-        """As the other explorer."""
-        return self.explorer.finite
-
-    @property
-    def by_arm(self) -> bool:
-        """As the other explorer."""
-        return self.explorer.by_arm
+    def inner(self) -> Explorer:
+        """The other."""
+        return self.explorer
 
     def pointwise(self, model: Model) -> bool:
         """As the other explorer."""

@@ -8,7 +8,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from superarm.contract import Explorer, Scale
+from superarm.contract import NOTHING, Explorer, Special
 from superarm.precision import FLOAT
 from superarm.pytree import pytree, static
 from superarm.types import Array
@@ -46,6 +46,16 @@ class WarmUp(Explorer):
     horizon: int | None = static(default=None)
 
     @property
+    def inner(self) -> Explorer:
+        """The other."""
+        return self.explorer
+
+    @property
+    def needs(self) -> frozenset[Special]:
+        """The plan of a design, and what the other needs."""
+        return self.explorer.needs | ({"plan"} if self.plan == "design" else NOTHING)
+
+    @property
     def by_arm(self) -> bool:
         """Whether the plan, or the other explorer, knows arms by their index."""
         return self.plan != "uniform" or self.explorer.by_arm
@@ -74,20 +84,6 @@ class WarmUp(Explorer):
         tied = self.plan == "uniform"
         row = jnp.zeros(num_arms, FLOAT) if tied else self._planned(beliefs, count, num_arms)
         return chances, jnp.where(count < self.length(num_arms), row[None], scores)
-
-    def means(self, beliefs: Any) -> Array:
-        """As the other explorer."""
-        return self.explorer.means(beliefs)
-
-    @property
-    def score_scale(self) -> Scale:
-        """As the other explorer."""
-        return self.explorer.score_scale
-
-    @property
-    def finite(self) -> bool:
-        """As the other explorer."""
-        return self.explorer.finite
 
     def _planned(self, beliefs: Any, count: Array, num_arms: int) -> Array:
         arm = count % num_arms

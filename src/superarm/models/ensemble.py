@@ -16,7 +16,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from superarm.contract import Beliefs, Model, Width
+from superarm.contract import Beliefs, Model, Special, Width
 from superarm.precision import FLOAT
 from superarm.pytree import pytree, static
 from superarm.types import Array, Event, Spec, State
@@ -105,6 +105,11 @@ class Ensemble(Model):
     def inner(self) -> Model:
         """The model."""
         return self.model
+
+    @property
+    def gives(self) -> frozenset[Special]:
+        """Members."""
+        return frozenset({"members"})
 
     def failures(self, state: State) -> Array:
         """(m,) fits that diverged, of each member."""

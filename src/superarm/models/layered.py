@@ -16,7 +16,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from superarm.contract import Beliefs, Model, Width
+from superarm.contract import Beliefs, Model, Special, Width
 from superarm.models.coefficients import Coefficients
 from superarm.models.history import History, Memory
 from superarm.models.layers import LayerScores
@@ -101,6 +101,11 @@ class Layered(Model):
     radius: Array | None
     num_layers: int = static()
     learn_every: int = static(default=1)
+
+    @property
+    def gives(self) -> frozenset[Special]:
+        """Layers."""
+        return frozenset({"layers"})
 
     def check(self, spec: Spec, width: Width) -> None:
         """Refuse a problem without room for a duel."""

@@ -46,6 +46,11 @@ class OnePassLogistic(Model):
 
     learn_every: ClassVar[int | None] = None
 
+    @property
+    def link(self) -> str:
+        """The logistic one."""
+        return "logistic"
+
     def check(self, spec: Spec, width: LinearWidth) -> None:
         """Accept any size."""
 

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import jax
 import jax.numpy as jnp
 
-from superarm.contract import Beliefs, Model, Whitened, Width
+from superarm.contract import Beliefs, Model, Special, Whitened, Width
 from superarm.models.design import g_optimal_weights, rounded_counts
 from superarm.pytree import pytree, static
 from superarm.types import Array, Event, Spec, State
@@ -128,6 +128,11 @@ class Planned(Model):
     def by_arm(self) -> bool:
         """Yes: a plan is one of arms."""
         return True
+
+    @property
+    def gives(self) -> frozenset[Special]:
+        """The plan, and what the model gives."""
+        return self.model.gives | {"plan"}
 
     @property
     def inner(self) -> Model:

@@ -31,7 +31,7 @@ from superarm.explorers import (
 )
 from superarm.models import Coefficients, Ensemble, Neural, OnePassLogistic, PerturbedHistory, glm, perceptron
 from superarm.models.factory import GlmSettings, NeuralSettings, neural
-from superarm.models.links import LINKS, LinkName, link_of
+from superarm.models.links import LINKS, LinkName
 from superarm.models.preferences import preferences
 from superarm.policies.parts import LINEAR_WIDTHS, NEURAL_WIDTHS, NeuralWidthName, linear_model, radius_of
 from superarm.policy import Policy, require_scores
@@ -115,7 +115,8 @@ def combine(
             for rewards 0 and 1; or a model of `superarm.neural` or `superarm.glm`.
         explorer: "ucb"; "ts", Thompson sampling; "ensemble"; "perturbed", perturbed history; "greedy";
             "epsilon-greedy"; "uniform"; or an explorer of your own.
-        chooser: None for one arm; an oracle for a set; "asymmetric", "optimistic" or "candidate" for a duel.
+        chooser: None for one arm; an oracle for a set, which is given expected rewards, or utilities where
+            it wants these (`assortment`); "asymmetric", "optimistic" or "candidate" for a duel.
         width: of "ucb" and "ts": "full", "diagonal", "sketched", and for networks "dual", "last-layer" and
             "auto", which is their default.
         radius: of "ucb", and what multiplies the deviation of "ts": a number, or a schedule.
@@ -151,18 +152,31 @@ def combine(
             raise ValueError(f"{WHERE}: {must} among duels, got 'candidate'")
         # Members start alike: while they agree, an arm would meet itself, and nothing would be learned.
         chosen = replace(chosen, self_duels=False)
-    part, link = _model(model, kind, duel, dict(settings))
+    part = _model(model, kind, duel, dict(settings))
     part, chosen_width = _with_width(part, kind, width)
-    part = _explored(part, kind, link, duel, exploring)
+    part = _explored(part, kind, duel, exploring)
     part = preferences(WHERE, part) if duel else part
     if not named:
         scorer: Any = checks.part(WHERE, "explorer", explorer, Explorer)
         require_scores(WHERE, scorer, chosen)
     else:
         scorer = (_pairs if duel else _scores)(kind, exploring)
-    if not duel and not isinstance(chosen, Best) and link != "identity" and scorer.score_scale == "latent":
-        scorer = Responses(scorer, link)  # rewards add up, latent scores do not
+    if not duel:
+        scorer = _on_scale(scorer, chosen, part.link)
     return Policy(model=part, width=chosen_width, explorer=scorer, chooser=chosen, name=WHERE)
+
+
+def _on_scale(explorer: Explorer, chooser: Chooser, link: Any) -> Explorer:
+    """The explorer with its scores, and its means, on the scale that the chooser wants."""
+    wanted = chooser.score_scale
+    if link == "identity" or wanted == "any":
+        return explorer
+    rewards = explorer.score_scale == "reward"
+    if wanted == "latent" and rewards:
+        must = f"explorer must score by utilities, not by rewards, for the chooser {chooser!r}"
+        raise ValueError(f"{WHERE}: {must}, got {type(explorer).__name__}")
+    # Rewards add up, latent scores do not.
+    return Responses(explorer, link) if wanted == "reward" and not rewards else explorer
 
 
 def _chooser(chooser: Any) -> Chooser:
@@ -175,15 +189,15 @@ def _chooser(chooser: Any) -> Chooser:
     return Subset(checks.part(WHERE, "chooser", chooser, Oracle))
 
 
-def _model(model: Any, kind: str, duel: bool, settings: dict[str, Any]) -> tuple[Any, LinkName]:
-    """The model, and the link from its scores to rewards."""
+def _model(model: Any, kind: str, duel: bool, settings: dict[str, Any]) -> Any:
+    """The model."""
     if not isinstance(model, str):
         checks.part(WHERE, "model", model, Model)
         if settings:
             close = checks.hint(next(iter(settings)), inspect.signature(combine).parameters)
             got = f"{', '.join(settings)} beside it{close}"
             raise TypeError(f"{WHERE}: settings must be the model's own, got {got}")
-        return model, "identity" if model.loss is None else link_of(model.loss).name
+        return model
     name = checks.one_of(WHERE, "model", model, MODELS)
     if duel:
         checks.one_of(WHERE, "model of a duel", name, OF_DUELS)
@@ -192,22 +206,20 @@ def _model(model: Any, kind: str, duel: bool, settings: dict[str, Any]) -> tuple
     return _named(name, kind, duel, settings)
 
 
-def _named(name: ModelName, kind: str, duel: bool, settings: dict[str, Any]) -> tuple[Any, LinkName]:
+def _named(name: ModelName, kind: str, duel: bool, settings: dict[str, Any]) -> Model:
     if name == "linear" and kind == "perturbed":
-        return glm(link="identity", weights="none", **settings), "identity"
+        return glm(link="identity", weights="none", **settings)
     if name == "linear":
-        return linear_model(WHERE, **{"prior_scale": 1.0, "noise": 1.0, **settings}), "identity"
+        return linear_model(WHERE, **{"prior_scale": 1.0, "noise": 1.0, **settings})
     if name in LINKS:
         given: dict[str, Any] = {"weights": "refit" if kind in WIDE and not duel else "none", **settings}
-        return glm(link=LINKS[name].name, **given), name
+        return glm(link=LINKS[name].name, **given)
     if name == "one-pass":
-        return _one_pass(**{"ridge": 1.0, "norm_bound": 1.0, **settings}), "logistic"
-    logistic = name == "neural-logistic"
+        return _one_pass(**{"ridge": 1.0, "norm_bound": 1.0, **settings})
     network: Any = perceptron(width=settings.pop("units", 32), depth=settings.pop("depth", 2))
     steady = {"reduction": "mean", "penalty": 1.0, "row_scale": 1.0, "optimizer": "adam"}
-    loss = "logistic" if logistic else "squared"
-    made = neural(network, **{"loss": loss, **steady, **settings})
-    return made, "logistic" if logistic else "identity"
+    loss = "logistic" if name == "neural-logistic" else "squared"
+    return neural(network, **{"loss": loss, **steady, **settings})
 
 
 def _one_pass(ridge: float, norm_bound: float) -> OnePassLogistic:
@@ -234,14 +246,14 @@ def _with_width(part: Any, kind: str, width: Any) -> tuple[Any, Any]:
     return (replace(part, rows="last-layer") if name == "last-layer" else part), known[name]
 
 
-def _explored(part: Any, kind: str, link: str, duel: bool, exploring: Exploring) -> Any:
+def _explored(part: Any, kind: str, duel: bool, exploring: Exploring) -> Any:
     """The model as the explorer needs it."""
     if kind == "ensemble":
-        if link in TAILS:
-            raise ValueError(f"{WHERE}: model must take any real reward for an ensemble, got {link!r}")
+        if part.link in TAILS:
+            raise ValueError(f"{WHERE}: model must take any real reward for an ensemble, got {part.link!r}")
         return Ensemble(model=part, scale=exploring.perturbation, size=exploring.members)
     if kind == "perturbed":
-        if duel or not isinstance(part, Neural) or link in TAILS:
+        if duel or not isinstance(part, Neural) or part.link in TAILS:
             must = "model must be generalized linear (not probit, exponential) or neural, and not for a duel"
             raise ValueError(f"{WHERE}: {must}, for explorer 'perturbed'")
         return PerturbedHistory(part, exploring.perturbation)

@@ -13,7 +13,7 @@ from superarm import checks
 from superarm.choosers.oracles.arguments import one_per_arm
 from superarm.choosers.oracles.native import whole_or_nothing
 from superarm.choosers.oracles.top_items import best_of
-from superarm.contract import Oracle
+from superarm.contract import Oracle, Scale
 from superarm.pytree import pytree, static
 from superarm.rewards import mnl_mean, revenue_per_item
 from superarm.types import Array, Choice
@@ -38,6 +38,7 @@ class Assortment(Oracle):
     by_arm: ClassVar[bool] = True
     exact_for: ClassVar[frozenset[str] | None] = frozenset({"mnl-revenue"})
     factor: ClassVar[float] = 1.0
+    score_scale: ClassVar[Scale] = "latent"
 
     def check(self, num_arms: int) -> None:
         """Refuse another number of arms than there are revenues."""
