@@ -13,25 +13,24 @@ import numpy as np
 
 from superarm import checks
 from superarm.agent.arms import Offered
-from superarm.agent.store.entries import (
-    REPAIR,
-    Entry,
-    Place,
-    entries,
-    head_of,
-    offer_at,
-    offer_of,
-    reader,
-)
-from superarm.agent.store.lock import NAME as LOCK
-from superarm.agent.store.lock import Mark, read_mark
-from superarm.agent.store.log_file import LOG
+from superarm.agent.store.offers import offer_at, offer_of
 from superarm.agent.store.state_file import STATE, read_state
 from superarm.agent.tables import Id
 from superarm.errors import StoreError
 from superarm.evaluate.logs.features import require_room
 from superarm.evaluate.logs.log import Log, event_log
 from superarm.evaluate.logs.tables import LogError
+from superarm.storage.entries import (
+    REPAIR,
+    Entry,
+    Place,
+    entries,
+    head_of,
+    reader,
+)
+from superarm.storage.lock import NAME as LOCK
+from superarm.storage.lock import Mark, read_mark
+from superarm.storage.log_file import LOG
 
 NDArray = np.ndarray[Any, Any]
 KEPT = {"items", "chosen", "propensities", "mask", "offer"}  # of a decision's arrays
