@@ -42,7 +42,7 @@ from superarm.agent.store.entries import (
     offer_of,
 )
 from superarm.agent.store.lock import FolderLock, Mark, gone, this_boot
-from superarm.agent.store.log_file import LOG, as_one, make_file, open_file, worded
+from superarm.agent.store.log_file import LOG, as_one, make_file, open_file, unusable, worded
 from superarm.agent.store.migration import migrate_log
 from superarm.agent.store.packing import pack
 from superarm.errors import StoreError
@@ -222,8 +222,10 @@ class Journal:
             arrays, text, offer, noted = self._with_offer(arrays, offered)
         content = pack(arrays, text)
         chain = link(self.chain, seq, kind, now, decision, None, offer, content)
-        with worded(self.path):
+        try:
             self._base.execute(_INSERT, (seq, kind, now, decision, None, offer, content, chain))
+        except sqlite3.DatabaseError as error:
+            raise unusable(self.path, error) from error
         self.last, self.chain = seq, chain
         if noted is not None:
             self._known.add(noted, seq, None)
@@ -246,7 +248,7 @@ class Journal:
         Returns:
             What is written, the row that is referred to, and by which glance the offer is known from now on.
         """
-        if not offered.mask.all():
+        if not (offered.all or offered.mask.all()):
             arrays = {**arrays, "mask": offered.mask}
         text = self._words(offered)
         glance = self._known.glance(offered)
