@@ -153,6 +153,7 @@ class Width(ABC):
     changes_ridge: ClassVar[bool] = False  # `with_ridge` works
     keeps_root: ClassVar[bool] = False  # the factor has a `root` (p, p), a square root of the covariance
     by_product: ClassVar[bool] = False  # widths of many rows are one product with a matrix
+    bayes_rule: ClassVar[bool] = False  # the factor is `root` and `logdet`, changed by Bayes' rule alone
 
     @abstractmethod
     def init(self, like: Any, scale: Array, capacity: int) -> Any:
@@ -283,6 +284,15 @@ class Model(ABC):
         """What feedback can be taken; None for any number."""
         return None if self.inner is None else self.inner.feedback_range
 
+    @attribute
+    def known_noise(self) -> Any:
+        """() the noise of a Bayesian linear regression that nothing is left to learn of; None elsewhere.
+
+        Its record is the posterior's `mean` (d,) and the width's `factor`, and what is observed changes it by
+        Bayes' rule alone: then it can be computed without JAX.
+        """
+        return None
+
     def failures(self, state: State) -> Array:
         """() fits that diverged and were refused so far; (m,) of an ensemble's members."""
         return jnp.zeros((), jnp.int32)
@@ -351,6 +361,14 @@ class Explorer(ABC):
     def finite(self) -> bool:
         """Whether `options` says all that scores can be: where it is overridden, by the wrapped one, too."""
         return type(self).options is not Explorer.options and (self.inner is None or self.inner.finite)
+
+    @attribute
+    def constant_bonus(self) -> tuple[Any, Any] | None:
+        """() radius and () offset where a score is mean + radius * width + offset, in every decision alike.
+
+        None where it is not: scores can be computed without JAX where it is.
+        """
+        return None
 
     @attribute
     def by_arm(self) -> bool:

@@ -283,6 +283,8 @@ class Traits:
         bounded: scores rise with the mean and the full width of a linear model alone: they have cheap bounds.
         single: single precision is enough to rank scores.
         batches: several such policies may be mapped over in one compiled run.
+        plain: Bayesian linear regression with known noise, a score that adds a constant number of widths, and
+            the best arm chosen: all of it can be computed without JAX.
     """
 
     native: bool
@@ -296,6 +298,7 @@ class Traits:
     bounded: bool
     single: bool
     batches: bool
+    plain: bool
 
 
 def traits_of(policy: Policy) -> Traits:
@@ -303,16 +306,19 @@ def traits_of(policy: Policy) -> Traits:
     model, width, explorer, chooser = policy.model, policy.width, policy.explorer, policy.chooser
     ranks = chooser.top is not None
     rooted = width is not None and width.keeps_root
+    exact = ranks and explorer.finite
+    bayesian = model.known_noise is not None and width is not None and width.bayes_rule
     return Traits(
         native=chooser.native,
         compares=chooser.compares,
         by_arm=model.by_arm or explorer.by_arm or chooser.by_arm,
         sums_by_arm=model.sums_by_arm,
         feedback_range=model.feedback_range,
-        exact_propensities=ranks and explorer.finite,
+        exact_propensities=exact,
         takes_floor=ranks and chooser.native,
         pointwise=explorer.pointwise(model),
         bounded=model.single and rooted and explorer.monotone,
         single=model.single,
         batches=chooser.native and model.batches,
+        plain=bayesian and explorer.constant_bonus is not None and exact and chooser.top == 1,
     )

@@ -48,7 +48,7 @@ def test_many_decisions_are_those_of_one_after_another(name):
 
 
 def test_many_decisions_are_one_call(monkeypatch):
-    agent, calls = agent_of("lin_ucb"), []
+    agent, calls = agent_of("lin_ts"), []
     agent.select(FEATURES)
     plain = program.CompiledPolicy.select_all
     monkeypatch.setattr(

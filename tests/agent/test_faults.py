@@ -174,7 +174,7 @@ def test_an_interrupted_record_stops_the_agent(tmp_path, monkeypatch):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(CompiledPolicy, "observe", stop)
+        patch.setattr(learner.EpochRun, "observe", stop)
         with pytest.raises(KeyboardInterrupt):
             agent.update(decision, 1.0)
     for call in (lambda: agent.update(decision, 1.0), lambda: agent.select(CONTEXTS), agent.learn):

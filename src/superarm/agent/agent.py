@@ -219,8 +219,8 @@ class Agent:
         """Choose once for each of several contexts (n, d), or mappings of the arguments of `select`.
 
         The choices are those of `select` one by one. Many of one shape in a row are made in one compiled
-        call, of which there is one for every power of two of them, from 8 on. Where one is refused, those
-        before it have been made, and wait for feedback.
+        call, of which there is one for every power of two of them, from 8 on; those of a small linear policy
+        need none. Where one is refused, those before it have been made, and wait for feedback.
         """
         session, wanted = self._session, list(batch)
         with session.lock:
@@ -379,7 +379,9 @@ class Agent:
         from superarm.agent.store.snapshot import restored
         from superarm.agent.store.state_file import read_state
 
-        return cls._of(Session(restored(*read_state(Path(path)), policy=policy), clock))
+        state = restored(*read_state(Path(path)), policy=policy)
+        state.use(state.new_form)
+        return cls._of(Session(state, clock))
 
     @classmethod
     @checks.named

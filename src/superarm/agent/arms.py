@@ -10,7 +10,7 @@ import numpy as np
 
 from superarm import checks
 from superarm.agent.compiled import OfferBuffer, padded
-from superarm.agent.tables import Contexts, Id, Ids, Mask, ids_of, mask_of, read_table
+from superarm.agent.tables import Contexts, Id, Ids, Mask, ids_of, is_plain, mask_of, read_table, row_numbers
 from superarm.policy import Policy
 
 NDArray = np.ndarray[Any, Any]
@@ -22,6 +22,7 @@ class Offered:
     """What the caller offers, checked: contexts (n, d), the arms' ids, which are available (n,).
 
     Attributes:
+        all: whether they are all available.
         columns: names of the features, where a table had some.
         places: (n,) of the arms, for policies that know them by index; None for the first n.
     """
@@ -29,6 +30,7 @@ class Offered:
     contexts: NDArray
     ids: tuple[Id, ...]
     mask: NDArray
+    all: bool = False
     columns: tuple[str, ...] | None = None
     places: NDArray | None = None
 
@@ -79,19 +81,23 @@ class Arms:
                 raise TypeError(f"{where}: contexts must be given, got None")
             names = self._default(self.fixed) if ids is None else ids_of(where, ids, None)
             return self._known(where, np.zeros((len(names), dim or 1)), names, mask, None)
-        table = read_table(where, contexts, self.columns, labels=ids is None)
-        count, got = table.values.shape
+        columns: tuple[str, ...] | None = None
+        labels: tuple[Id, ...] | None = None
+        values: Any = contexts
+        if not is_plain(contexts):
+            table = read_table(where, contexts, self.columns, labels=ids is None)
+            columns, labels, values = table.columns, table.ids, table.values
+        count, got = values.shape
         if not count or not got:
-            raise ValueError(f"{where}: contexts must not be empty, got shape {table.values.shape}")
+            raise ValueError(f"{where}: contexts must not be empty, got shape {values.shape}")
         if dim is not None and got != dim:
             raise ValueError(f"{where}: contexts must have {dim} features, as before, got {got}")
-        given = table.ids if ids is None else ids_of(where, ids, count)
-        names = self._default(count) if given is None else given
-        return self._known(where, table.values, names, mask, table.columns)
+        given = labels if ids is None else ids_of(where, ids, count)
+        return self._known(where, values, self._default(count) if given is None else given, mask, columns)
 
     def _default(self, count: int) -> tuple[Id, ...]:
         """The ids of `count` arms that came without: those of old, or their row numbers."""
-        return tuple(self.places) if len(self.places) == count else tuple(range(count))
+        return tuple(self.places) if len(self.places) == count else row_numbers(count)
 
     def placed(self, offered: Offered) -> OfferBuffer:
         """Return the offer with every arm in its place; new arms come after the others."""
@@ -182,7 +188,7 @@ class Arms:
             raise ValueError(f"{where}: ids must not be empty, got none")
         if self.fixed is not None:
             self._require_places(where, contexts, ids)
-        return Offered(contexts, ids, mask_of(where, mask, len(ids)), columns)
+        return Offered(contexts, ids, mask_of(where, mask, len(ids)), mask is None, columns)
 
     def _require_places(self, where: str, contexts: NDArray, ids: tuple[Id, ...]) -> None:
         places, new = self._located_at(ids)

@@ -24,6 +24,8 @@ NDArray = np.ndarray[Any, Any]
 MAX_TOGETHER = 256  # decisions in one compiled call: what it takes to begin one is lost in them
 MIN_TOGETHER = 8  # fewer decisions are not worth a program of their own
 MAX_COPIED = 2**20  # features that are copied for it: 8 MB
+UNSEEN = np.zeros(1, bool)
+UNSEEN.flags.writeable = False  # one for all
 
 
 def choose(
@@ -51,27 +53,24 @@ def _offered(
 
 def _chosen(session: Session, offered: Offered, learner: Learner) -> Selection:
     state = session.state
-    raw, epoch = learner.choose(state.arms.placed(offered), state.rule)
+    raw, epoch = learner.choose(offered, state.arms.placed, state.rule)
     return _recorded(session, offered, learner.decisions, raw, epoch)
 
 
 def _recorded(session: Session, offered: Offered, number: int, raw: RawDecision, epoch: int) -> Selection:
     """Log and remember a decision as one step, and return it."""
     names, used = offered.names(raw.items), raw.used
-    selection = Selection(
-        id=number,
-        items=names,
-        features=raw.features[:used].copy(),  # the caller may change them
-        scores=raw.scores[:used],
-        propensities=None if raw.chance is None else raw.chance[:used],
-        errors=None if raw.error is None else raw.error[:used],
-    )
-    seen = np.zeros(len(raw.items), bool)
+    features, scores, chance, error = raw.features, raw.scores, raw.chance, raw.error
+    if used < len(scores):  # slots that are not used come last
+        features, scores = features[:used], scores[:used]
+        chance, error = (None if one is None else one[:used] for one in (chance, error))
+    selection = Selection(number, names, features.copy(), scores, chance, error)  # the caller may change them
+    seen = UNSEEN if len(raw.items) == 1 else np.zeros(len(raw.items), bool)
     pending = Pending(names, raw.items, raw.features, seen, raw.memo, session.now(), epoch)
-    state = session.state
+    state, recorder = session.state, session.recorder
     with session.atomic_step:
-        if session.recorder is not None:
-            session.recorder.decided(selection, pending, offered)
+        if recorder is not None:
+            recorder.decided(selection, pending, offered)
         state.arms.settle(offered)
         state.decided(pending, offered.contexts.shape[1])
     return selection
@@ -94,7 +93,7 @@ def _alike(session: Session, wanted: Sequence[Mapping[str, Any]]) -> list[tuple[
     """The first of what is wanted that can be decided in one call; none, where they are few."""
     state = session.state
     found: list[tuple[Offered, OfferBuffer]] = []
-    most = 0 if state.learner is None else state.learner.at_once
+    most = 0 if state.learner is None else state.learner.at_once(state.rule)
     for given in wanted[:most] if min(len(wanted), most) >= MIN_TOGETHER else ():
         try:
             offered = _offered(session, **given)

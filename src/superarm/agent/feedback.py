@@ -36,6 +36,8 @@ def read_feedback(
     """Return what feedback says of a decision, checked; of one that waits no more, nothing new."""
     if pending is None:
         return Feedback(number, np.zeros(1), ~ONE, 0)
+    if len(pending.ids) == 1 == len(pending.items) and _is_number(feedback, allowed):  # what it mostly is
+        return Feedback(number, np.array([feedback], np.float64), ONE, 1)
     values, known = feedback_of(pending, feedback, duel=duel, allowed=allowed)
     if len(known) == 1:  # it has not come: the decision would not wait for it any more
         return Feedback(number, values, known, 1)
@@ -49,8 +51,6 @@ def feedback_of(
     """(k,) feedback and (k,) where it is given: a number, one per item (None where unknown), or by id."""
     where = "update"
     ids = pending.ids
-    if len(ids) == 1 == len(pending.items) and _is_number(feedback, allowed):  # what it mostly is
-        return np.array([feedback], np.float64), ONE
     if isinstance(feedback, Mapping):
         by_id = {id_of(where, name): value for name, value in feedback.items()}
         if unknown := [name for name in by_id if name not in ids]:
@@ -80,7 +80,7 @@ def feedback_of(
 
 def _is_number(feedback: Any, allowed: tuple[float, float] | None) -> bool:
     """Whether it is a number that can be taken as it is."""
-    if not isinstance(feedback, float | np.floating | np.integer) and type(feedback) is not int:
+    if type(feedback) not in (float, int) and not isinstance(feedback, float | np.floating | np.integer):
         return False
     low, high = (-MAX_NUMBER, MAX_NUMBER) if allowed is None else allowed
     return bool(low <= feedback <= high)  # False where it is not a number

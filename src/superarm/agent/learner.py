@@ -6,7 +6,7 @@ clocks or threads.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,6 +15,7 @@ import numpy as np
 
 from superarm import checks
 from superarm.agent import inspection
+from superarm.agent.arms import Offered
 from superarm.agent.compiled import (
     CompiledPolicy,
     Leaves,
@@ -23,6 +24,7 @@ from superarm.agent.compiled import (
     PropensityRule,
     RawDecision,
 )
+from superarm.agent.numpy_linear import FORM, NumpyLinear, usable
 from superarm.agent.tables import bounded
 from superarm.errors import NoChoiceError, StoreError
 from superarm.policy import Epoch, Policy
@@ -70,15 +72,17 @@ class EpochRun:
     """A policy at work in one epoch.
 
     Attributes:
-        number: of the epoch; epoch: its policy and its length.
+        number: of the epoch; epoch: its policy and its length; dim: features per arm.
         compiled: the policy's functions; structure, leaves: of its state.
         capacity: observations that the state has room for, where it keeps all.
         origin: the decision that the policy counts from.
         updates, observations: of this policy's so far.
+        plain: what observes in NumPy, and owns the leaves; None where the compiled functions do.
     """
 
     number: int
     epoch: Epoch
+    dim: int
     key: Any
     compiled: CompiledPolicy
     structure: Any
@@ -89,6 +93,7 @@ class EpochRun:
     origin: int
     updates: int = 0
     observations: int = 0
+    plain: NumpyLinear | None = None
     greedy: CompiledPolicy | None = None  # for predictions, once there was one
     memo: Any = None  # the shapes of a decision's, once they were asked for
 
@@ -102,6 +107,23 @@ class EpochRun:
         """Of the policy."""
         found: State = jax.tree.unflatten(self.structure, self.leaves)
         return found
+
+    def use(self, form: int) -> None:
+        """Observe by NumPy, where `form` and the policy allow it, or by the compiled function; bits stay."""
+        wanted = form == FORM and usable(self.policy, self.dim)
+        if wanted and self.plain is None:
+            self.plain = NumpyLinear(self.policy, self.state)
+            self.leaves = self.plain.leaves
+        elif not wanted and self.plain is not None:
+            # Buffers of JAX's own: the compiled function takes them over.
+            self.plain, self.leaves = None, [jax.numpy.array(leaf) for leaf in self.leaves]
+
+    def observe(self, number: int, observation: Observation) -> None:
+        """Take in what came of decision `number`."""
+        if self.plain is not None:
+            self.plain.observe(observation)
+        else:
+            self.leaves = self.compiled.observe(self.leaves, number, observation)
 
     def learned(self, fit: Leaves) -> None:
         """Take a fit over: the last leaves of the state."""
@@ -117,7 +139,9 @@ class EpochRun:
 class Learner:
     """A policy at work."""
 
-    def __init__(self, policy: Any, *, seed: int, spec: Spec, max_observations: int, learns: bool) -> None:
+    def __init__(
+        self, policy: Any, *, seed: int, spec: Spec, max_observations: int, learns: bool, form: int = FORM
+    ) -> None:
         """Begin.
 
         Args:
@@ -126,9 +150,10 @@ class Learner:
             spec: the size of the problem; its capacity is not used.
             max_observations: that a policy which keeps all history may keep.
             learns: whether a fit is made when it is due; otherwise by `learned` alone.
+            form: what observes; see `numpy_linear`.
         """
         self.whole, self.spec = policy, spec
-        self.max_observations, self.learns = max_observations, learns
+        self.max_observations, self.learns, self.form = max_observations, learns, form
         self.decisions = 0
         self.events: list[Observation] = []  # kept for epochs that replay
         self._replayed = 0  # observations in them
@@ -162,11 +187,29 @@ class Learner:
         """Fits that diverged and were refused."""
         return int(np.sum(np.asarray(self.policy.model.failures(self.state))))
 
-    def choose(self, buffer: OfferBuffer, rule: PropensityRule) -> tuple[RawDecision, int]:
-        """Choose in the next decision; return the epoch, too. Nothing is changed until `decided`."""
+    @double
+    def use(self, form: int) -> None:
+        """Observe by another form from now on; see `numpy_linear`."""
+        self.form, self._coming = form, None
+        self.run.use(form)
+
+    def choose(
+        self, offered: Offered, place: Callable[[Offered], OfferBuffer], rule: PropensityRule
+    ) -> tuple[RawDecision, int]:
+        """Choose in the next decision; return the epoch, too. Nothing is changed until `decided`.
+
+        Args:
+            offered: what is on offer.
+            place: puts the arms in their places, for the compiled function.
+            rule: how probabilities are found.
+        """
         run = self.run if self.decisions < self.run.epoch.stop else self.upcoming()
+        if run.plain is not None and rule.floor is None:  # uniform choices are the compiled function's
+            found = run.plain.select(offered.contexts, None if offered.all else offered.mask)
+            if found is not None:
+                return found, run.number
         number = self.decisions
-        raw = run.compiled.select(run.leaves, number, number - run.origin, buffer, rule)
+        raw = run.compiled.select(run.leaves, number, number - run.origin, place(offered), rule)
         return (raw if raw.healthy else self.sound(raw)), run.number
 
     def choose_all(
@@ -177,11 +220,12 @@ class Learner:
         count = self.decisions - run.origin
         return run.compiled.select_all(run.leaves, self.decisions, count, buffers, rule), run.number
 
-    @property
-    def at_once(self) -> int:
-        """How many decisions may be made in one call: those of an epoch, where all is compiled."""
+    def at_once(self, rule: PropensityRule) -> int:
+        """How many decisions are made in one call: those of an epoch, where all is compiled."""
         run = self.upcoming()
-        return run.epoch.stop - self.decisions if run.policy.native else 1
+        if not run.policy.native or (run.plain is not None and rule.floor is None):
+            return 1
+        return run.epoch.stop - self.decisions
 
     def predict(self, buffer: OfferBuffer) -> RawDecision:
         """Choose the best by the mean; ties are broken by the key of the next decision."""
@@ -283,6 +327,7 @@ class Learner:
         run = EpochRun(
             number=number,
             epoch=epoch,
+            dim=self.spec.dim,
             key=key,
             compiled=CompiledPolicy(epoch.policy, state, self.keys),
             structure=structure,
@@ -292,6 +337,7 @@ class Learner:
             learn_every=epoch.policy.learn_every,
             origin=epoch.origin,
         )
+        run.use(self.form)
         for index, observation in enumerate(self.events if epoch.replay else ()):
             self._record(run, index, observation)
             if run.due:
@@ -301,7 +347,7 @@ class Learner:
     def _record(self, run: EpochRun, number: int, observation: Observation) -> None:
         seen = int(np.count_nonzero(observation.observed))
         self._grow(run, seen)
-        run.leaves = run.compiled.observe(run.leaves, number, observation)
+        run.observe(number, observation)
         run.updates += 1
         run.observations += seen
 
@@ -329,7 +375,9 @@ class Learner:
     def arrays(self) -> dict[str, NDArray]:
         """Return the state, and the events that later epochs replay."""
         leaves = jax.tree_util.tree_leaves_with_path(self.state)
-        found = {f"state{jax.tree_util.keystr(path)}": np.asarray(leaf) for path, leaf in leaves}
+        # Copies, where NumPy observes: it changes its arrays in place, and a backup is written meanwhile.
+        taken = np.asarray if self.run.plain is None else np.array
+        found = {f"state{jax.tree_util.keystr(path)}": taken(leaf) for path, leaf in leaves}
         if self.events:
             for name in PARTS:
                 found[f"events.{name}"] = np.stack([getattr(one, name) for one in self.events])
@@ -351,6 +399,8 @@ class Learner:
             _leaf(arrays, f"state{jax.tree_util.keystr(path)}", shape)
             for path, shape in jax.tree_util.tree_leaves_with_path(shapes)
         ]
+        run.plain = None
+        run.use(self.form)
         self.run, self._coming = run, None
         if "events.items" in arrays:
             parts = [arrays[f"events.{name}"] for name in PARTS]

@@ -6,7 +6,7 @@ import os
 import re
 from collections import OrderedDict
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from superarm.agent.arms import Arms, arms_of
 from superarm.agent.compiled import Observation, padded
 from superarm.agent.feedback import Feedback
 from superarm.agent.learner import Learner
+from superarm.agent.numpy_linear import COMPILED, FORM
 from superarm.agent.selection import Pending
 from superarm.agent.settings import Settings, settings_of
 from superarm.agent.tables import Id
@@ -30,8 +31,23 @@ def agent_id(value: object) -> str:
     return value
 
 
+def form_of(where: str, value: object) -> int:
+    """Return the form by which a run observed; those of later versions are refused."""
+    if type(value) is not int or value not in (COMPILED, FORM):
+        must = f"{where}: its state was computed by form {value!r:.50}, which this superarm does not know"
+        raise StoreError(f"{must}; upgrade it")
+    return value
+
+
 class AgentState:
-    """The policy, its arms, what it learned, and the decisions that wait for feedback."""
+    """The policy, its arms, what it learned, and the decisions that wait for feedback.
+
+    Attributes:
+        new_form: what observes in new runs: see `numpy_linear`.
+        form: what observes in this one. A replay of the log uses that of the run that wrote it.
+    """
+
+    new_form: ClassVar[int] = FORM
 
     def __init__(
         self,
@@ -52,6 +68,7 @@ class AgentState:
         self.waiting: OrderedDict[int, Pending] = OrderedDict()
         self.updates = self.expired = self.repeated = 0
         self.traits = self.first.traits
+        self.form = self.new_form
 
     @property
     def dim(self) -> int | None:
@@ -74,8 +91,15 @@ class AgentState:
                 spec=spec,
                 max_observations=settings.max_observations,
                 learns=not settings.background,
+                form=self.form,
             )
         return self.learner
+
+    def use(self, form: int) -> None:
+        """Observe by another form from now on, as a run of this agent did or will."""
+        self.form = form
+        if self.learner is not None:
+            self.learner.use(form)
 
     def provisional(self, dim: int, *, keep: bool = True) -> Provisional:
         """Give the learner; if the first call of all fails, or keeps nothing, it has not begun."""
@@ -100,11 +124,14 @@ class AgentState:
         if not 0 <= number < made:
             raise UnknownDecisionError(f"update: decision must be one that was made, got {number} of {made}")
         pending = self.waiting.get(int(number))
-        return None if pending is None or self._too_old(pending, now) else pending
+        if pending is None or (self.settings.max_age is not None and self._too_old(pending, now)):
+            return None
+        return pending
 
     def learn_from(self, feedback: Feedback, now: float) -> None:
         """Take in feedback that was accepted at a time. `Learner.learn_if_due` comes next."""
-        self.expire(now)
+        if self.settings.max_age is not None:
+            self.expire(now)
         number = feedback.number
         pending = self.waiting[number]
         observation = Observation(

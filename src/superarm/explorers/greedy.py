@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -27,6 +28,11 @@ class Greedy(Explorer):
     def options(self, beliefs: Beliefs, count: Array) -> tuple[Array, Array]:
         """(1,) certainty and (1, n) the means."""
         return jnp.ones(1, FLOAT), beliefs.mean[None]
+
+    @property
+    def constant_bonus(self) -> tuple[Any, Any]:
+        """Nothing is added to the mean."""
+        return 0.0, 0.0
 
     def pointwise(self, model: Model) -> bool:
         """Yes: a mean is the arm's own."""

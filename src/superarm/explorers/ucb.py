@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -52,6 +53,12 @@ class UCB(Explorer):
     def score_scale(self) -> Scale:
         """That of rewards with a link, latent without."""
         return "latent" if self.link is None else "reward"
+
+    @property
+    def constant_bonus(self) -> tuple[Any, Any] | None:
+        """The radius and the offset, where neither changes and there is no link."""
+        radius = self.radius.constant_value
+        return None if radius is None or self.link is not None else (radius, self.offset)
 
     @property
     def monotone(self) -> bool:

@@ -134,6 +134,11 @@ class Linear(Model):
         factor, shift = width.absorb(record.factor, whitened, errors / self.noise)
         return LinearRecord(mean=record.mean + shift, factor=factor)
 
+    @property
+    def known_noise(self) -> Array | None:
+        """The noise; a class that extends this one may observe otherwise."""
+        return self.noise if type(self) is Linear else None
+
     def member_axes(self, width: LinearWidth) -> State:
         """In an ensemble the means differ, and the covariance is shared: it does not depend on rewards."""
         apart: Any = 0  # an axis stands where an array does

@@ -29,6 +29,11 @@ class Radius(ABC):
         """() what is added to every score: a plain 0, which has no precision of its own."""
         return 0.0
 
+    @property
+    def constant_value(self) -> Any:
+        """() the radius of every decision, with an offset of 0; None where they change."""
+        return None
+
 
 def is_schedule(value: Any) -> bool:
     """Whether a value changes over decisions."""
@@ -43,6 +48,11 @@ class Constant(Radius):
     value: Array
 
     def at(self, count: Array, logdet: Array) -> Array:
+        """() the constant."""
+        return self.value
+
+    @property
+    def constant_value(self) -> Array:
         """() the constant."""
         return self.value
 

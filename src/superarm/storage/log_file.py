@@ -123,4 +123,9 @@ def worded(path: Path) -> Iterator[None]:
     try:
         yield
     except sqlite3.DatabaseError as error:
-        raise StoreError(f"{path.name}: could not be used: {error}") from error
+        raise unusable(path, error) from error
+
+
+def unusable(path: Path, error: sqlite3.DatabaseError) -> StoreError:
+    """An error of SQLite's in our words."""
+    return StoreError(f"{path.name}: could not be used: {error}")

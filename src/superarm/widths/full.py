@@ -78,6 +78,7 @@ class Full(LinearWidth):
 
     keeps_root: ClassVar[bool] = True
     by_product: ClassVar[bool] = True
+    bayes_rule: ClassVar[bool] = True
 
     def init(self, like: Rows, scale: Array, capacity: int) -> FullFactor:
         """Return the factor of N(0, scale^2 I) for rows like the given ones; the capacity is not needed."""

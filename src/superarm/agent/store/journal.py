@@ -41,7 +41,7 @@ from superarm.storage.entries import (
     newest,
 )
 from superarm.storage.lock import FolderLock, Mark, gone, this_boot
-from superarm.storage.log_file import LOG, as_one, make_file, open_file, worded
+from superarm.storage.log_file import LOG, as_one, make_file, open_file, unusable, worded
 from superarm.storage.packing import pack
 
 LOST_BATCH = f"{LOG}: a batch could not be written; open the agent again"
@@ -186,8 +186,10 @@ class Journal:
             arrays, text, offer, noted = self._with_offer(arrays, offered)
         content = pack(arrays, text)
         chain = link(self.chain, seq, kind, now, decision, None, offer, content)
-        with worded(self.path):
+        try:
             self._base.execute(_INSERT, (seq, kind, now, decision, None, offer, content, chain))
+        except sqlite3.DatabaseError as error:
+            raise unusable(self.path, error) from error
         self.last, self.chain = seq, chain
         if noted is not None:
             self._known.add(noted, seq, None)
@@ -210,7 +212,7 @@ class Journal:
         Returns:
             What is written, the row that is referred to, and by which glance the offer is known from now on.
         """
-        if not offered.mask.all():
+        if not (offered.all or offered.mask.all()):
             arrays = {**arrays, "mask": offered.mask}
         text = self._words(offered)
         glance = self._known.glance(offered)

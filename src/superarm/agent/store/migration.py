@@ -19,6 +19,7 @@ import numpy as np
 from safetensors import SafetensorError
 from safetensors.numpy import load
 
+from superarm.agent.numpy_linear import COMPILED
 from superarm.agent.store.offers import offer_digest
 from superarm.agent.store.pending import ids_array
 from superarm.errors import StoreError, StoreInUseError
@@ -49,7 +50,8 @@ def migrate_state(
             identity = np.eye(array.shape[-1], dtype=array.dtype)
             roots[f"{parent}.root"] = np.broadcast_to(identity, (*array.shape, array.shape[-1])).copy()
     plain = {name: value for name, value in content.items() if name != "pending"}
-    return _stacked(arrays | roots, content), {**plain, "agent": digest.hexdigest(), "chain": None}
+    new = {"agent": digest.hexdigest(), "chain": None, "form": COMPILED}
+    return _stacked(arrays | roots, content), {**plain, **new}
 
 
 def _stacked(arrays: dict[str, NDArray], content: dict[str, Any]) -> dict[str, NDArray]:

@@ -16,8 +16,9 @@ from superarm.agent.arms import Offered
 from superarm.agent.compiled import Observation
 from superarm.agent.feedback import Feedback
 from superarm.agent.learner import PARTS, Learner
+from superarm.agent.numpy_linear import COMPILED
 from superarm.agent.selection import Pending, Selection
-from superarm.agent.state import AgentState
+from superarm.agent.state import AgentState, form_of
 from superarm.agent.store.backup import Backup
 from superarm.agent.store.journal import Journal
 from superarm.agent.store.pending import memo_arrays, memo_of
@@ -135,14 +136,16 @@ class Recorder:
         if not old:
             self.journal.verify(seq, chain)
         self._replay(state, seq, chain)
+        state.use(state.new_form)
         self.journal.settle()
         if old:
             self.checkpoint(state)
         self._opened(state)
 
     def _opened(self, state: AgentState, more: Mapping[str, Any] | None = None) -> None:
-        """Log that the store was opened: by which run of the agent, and by which version of superarm."""
-        about = {"agent": state.agent, "run": state.run, "version": __version__, **(more or {})}
+        """Log that the store was opened: by which run of the agent, and how that run observes."""
+        about = {"agent": state.agent, "run": state.run, "version": __version__, "form": state.form}
+        about |= more or {}
         self.journal.append("opened", {}, decision=-1, now=self.clock(), text=json.dumps(about))
 
     @property
@@ -236,7 +239,9 @@ class Recorder:
             elif entry.kind == "learn":
                 if "failed" not in entry.arrays:
                     fits.hand_over(state, entry)
-            elif entry.kind != "opened":
+            elif entry.kind == "opened":
+                state.use(form_of(self.journal.path.name, json.loads(entry.text).get("form", COMPILED)))
+            else:
                 must = f"entry {entry.seq} is of kind {entry.kind!r}, which this superarm does not know"
                 raise StoreError(f"{self.journal.path.name}: {must}; upgrade it")
             fits.begin(state, entry.seq)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from superarm import checks
-from superarm.agent.state import AgentState, agent_id
+from superarm.agent.state import AgentState, agent_id, form_of
 from superarm.agent.store.pending import pending_arrays, pending_of
 from superarm.config import from_config, to_config
 from superarm.errors import ConfigError, StoreError
@@ -27,6 +27,7 @@ def snapshot(state: AgentState) -> tuple[dict[str, NDArray], dict[str, Any]]:
         "num_arms": state.arms.fixed,
         "places": list(state.arms.places),
         "columns": state.arms.columns,
+        "form": state.form,
         "expired": state.expired,
         "repeated": state.repeated,
         "updates": state.updates,
@@ -59,6 +60,7 @@ def _restored(arrays: dict[str, NDArray], content: dict[str, Any], policy: Any) 
         raise StoreError(f"state file: is of another {policy.name}, with other settings than those given")
     state = AgentState("state file", policy, content["num_arms"], content["settings"])
     state.agent = agent_id(content["agent"])
+    state.form = form_of("state file", content["form"])
     state.arms.places = {name: place for place, name in enumerate(content["places"])}
     state.arms.columns = None if content["columns"] is None else tuple(content["columns"])
     state.expired, state.repeated, state.updates = (
