@@ -23,7 +23,7 @@ from superarm.agent.selection import Selection
 from superarm.agent.session import Session
 from superarm.agent.settings import Settings
 from superarm.agent.state import AgentState
-from superarm.agent.tables import Contexts, Id, Ids, Mask, OnOffer
+from superarm.features.tables import Contexts, Id, Ids, Mask, OnOffer
 
 if TYPE_CHECKING:
     import jax

@@ -18,7 +18,7 @@ from superarm.agent.compiled import OfferBuffer, RawDecision
 from superarm.agent.learner import Learner
 from superarm.agent.selection import Pending, Selection
 from superarm.agent.session import Session
-from superarm.agent.tables import Contexts, Id, Ids, Mask, read_table
+from superarm.features.tables import Contexts, Id, Ids, Mask, read_table
 
 NDArray = np.ndarray[Any, Any]
 MAX_TOGETHER = 256  # decisions in one compiled call: what it takes to begin one is lost in them

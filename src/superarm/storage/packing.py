@@ -30,11 +30,12 @@ def pack(arrays: Mapping[str, NDArray], text: str = "") -> bytes:
     >>> arrays["items"].tolist(), text
     ([2, 0], 'red')
     """
-    layout = tuple([(name, array.dtype.str, array.shape) for name, array in arrays.items()])
-    header = _header(layout)
-    words = text.encode()
-    sizes = SIZES.pack(len(header), len(words))
-    return b"".join([sizes, header, words, *[array.tobytes() for array in arrays.values()]])
+    layout, numbers = [], []
+    for name, array in arrays.items():
+        layout.append((name, array.dtype.str, array.shape))
+        numbers.append(array.tobytes())
+    header, words = _header(tuple(layout)), text.encode()
+    return b"".join([SIZES.pack(len(header), len(words)), header, words, *numbers])
 
 
 def unpack(raw: bytes) -> tuple[dict[str, NDArray], str]:

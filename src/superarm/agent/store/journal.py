@@ -194,15 +194,12 @@ class Journal:
         if noted is not None:
             self._known.add(noted, seq, None)
         if not self._batch:
-            self._acknowledge()
+            try:
+                self._lock.advance(seq, chain)
+            except BaseException:  # the row is there, and the caller will not know
+                self.stopped = UNCERTAIN
+                raise
         return seq
-
-    def _acknowledge(self) -> None:
-        try:
-            self._lock.advance(self.last, self.chain)
-        except BaseException:  # the row is there, and the caller will not know
-            self.stopped = UNCERTAIN
-            raise
 
     def _with_offer(
         self, arrays: dict[str, NDArray], offered: Offered

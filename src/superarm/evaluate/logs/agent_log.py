@@ -15,11 +15,11 @@ from superarm import checks
 from superarm.agent.arms import Offered
 from superarm.agent.store.offers import offer_at, offer_of
 from superarm.agent.store.state_file import STATE, read_state
-from superarm.agent.tables import Id
 from superarm.errors import StoreError
 from superarm.evaluate.logs.features import require_room
 from superarm.evaluate.logs.log import Log, event_log
 from superarm.evaluate.logs.tables import LogError
+from superarm.features.tables import Id
 from superarm.storage.entries import (
     REPAIR,
     Entry,

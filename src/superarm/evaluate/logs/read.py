@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any, Literal
 
 from superarm import checks
-from superarm.agent.tables import Table
 from superarm.evaluate.logs.coba import coba_log
 from superarm.evaluate.logs.log import Log
 from superarm.evaluate.logs.long import long_log
 from superarm.evaluate.logs.tables import opened
 from superarm.evaluate.logs.wide import wide_log
+from superarm.features.tables import Table
 
 Layout = Literal["wide", "long", "open-bandit", "coba"]
 # layout -> the names of its columns

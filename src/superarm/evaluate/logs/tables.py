@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from superarm import checks
-from superarm.agent.tables import is_table
+from superarm.features.tables import is_table
 
 if TYPE_CHECKING:
     import pyarrow as pa  # type: ignore[import-untyped]
