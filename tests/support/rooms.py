@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import inspect
 import pkgutil
+import re
 from collections.abc import Iterable
 from types import ModuleType
 
@@ -46,3 +47,24 @@ def require_pytrees(parts: dict[str, type]) -> None:
     """Every part is known to JAX, and found by its name in a configuration."""
     for name, part in parts.items():
         assert CLASSES.get(name) is part, f"write `@pytree` above `@dataclass(frozen=True)` of {name}"
+
+
+def require_described(room: ModuleType, parts: dict[str, type]) -> None:
+    """Every public part of a room has a docstring; a factory's has its arguments, an example and the paper."""
+    for name in dict.fromkeys([*parts, *room.__all__]):
+        part = parts.get(name) or getattr(room, name)
+        place = f"src/{part.__module__.replace('.', '/')}.py"
+        said = vars(inspect.unwrap(part)).get("__doc__") or "" if inspect.isclass(part) else part.__doc__ or ""
+        assert said and not said.startswith(f"{name}("), f"give {name} a docstring in {place}"
+        file = importlib.import_module(part.__module__).__doc__ or ""
+        assert file, f"begin {place} with a docstring"
+        for built in re.findall(r"Build it with `(\w+)`", said):
+            where = importlib.import_module(part.__module__)
+            assert built in where.__all__, f"add {built!r}, which builds {name}, to `__all__` in {place}"
+        if inspect.isclass(part):
+            continue
+        described = said.partition("Args:")[2]
+        for argument in inspect.signature(part).parameters:
+            must = f"say what {argument} is, under `Args:` in the docstring of {name} in {place}"
+            assert re.search(rf"^ +(\w+, )*\**{argument}(, \w+)*:", described, re.MULTILINE), must
+        assert ">>> " in said, f"give the docstring of {name} in {place} an example that runs: `>>> ...`"
