@@ -45,8 +45,8 @@ def guide() -> dict[str, Any]:
 ROWS = [
     Row("UCB", superarm.lin_ucb),
     Row("Thompson", superarm.lin_ts),
-    Row("Greedy", linear(lambda: explorers.Greedy())),
-    Row("Uniform", linear(lambda: explorers.Uniform())),
+    Row("Greedy", linear(explorers.Greedy)),
+    Row("Uniform", linear(explorers.Uniform)),
     Row("EpsilonGreedy", linear(lambda: explorers.EpsilonGreedy(np.float64(0.3)))),
     Row("Exploit", linear(lambda: explorers.Exploit(explorers.UCB(superarm.lin_ucb().explorer.radius)))),
     Row("Floor", linear(lambda: Floor(explorers.Greedy(), np.float64(0.4)))),
@@ -65,5 +65,5 @@ ROWS = [
 GUIDED = guide()
 IN_GUIDE = [
     Row("Boltzmann", linear(lambda: GUIDED["boltzmann"](0.3))),
-    Row("SometimesUCB", linear(lambda: GUIDED["SometimesUCB"]())),
+    Row("SometimesUCB", linear(GUIDED["SometimesUCB"])),
 ]

@@ -272,11 +272,11 @@ def test_a_monotone_score_rises_with_mean_and_width(row):
     if not policy.explorer.monotone:
         return
     must = (
-        "`monotone` says that a score rises with the mean and the width, for every key, and depends on nothing "
-        "else: remove it, or let arms with the same mean and width have the same score"
+        "`monotone` says that a score rises with the mean and the width, for every key, and depends on "
+        "nothing else: remove it, or let arms with the same mean and width have the same score"
     )
     with jax.enable_x64(True):
-        # Arms 0 and 1 are alike, and so are 3 and 4; arm 2 has a higher mean than 0, and a lower width than 3.
+        # Arms 0 and 1 are alike, and so are 3 and 4; arm 2 has the mean of 3, and the width of 0.
         grid = ItemGaussian(jnp.asarray([0.0, 0.0, 0.1, 0.1, 0.1]), jnp.asarray([4.0, 4.0, 4.0, 1.0, 1.0]))
         keys = jax.random.split(jax.random.key(0), 50)
         scores = jax.jit(jax.vmap(lambda key: policy.explorer.scores(key, grid, jnp.int64(3))))(keys)

@@ -6,8 +6,10 @@ import importlib
 import inspect
 import pkgutil
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from types import ModuleType
+
+import jax
 
 from superarm.pytree import CLASSES
 
@@ -24,11 +26,26 @@ def defined(room: ModuleType, kind: type) -> dict[str, type]:
     return found
 
 
-def require_rows(file: str, parts: Iterable[str], rows: Iterable[str]) -> None:
-    """Every part has a row in its table, and every row a part."""
+def require_rows(
+    file: str, parts: Iterable[str], rows: Iterable[str], room: ModuleType | None = None
+) -> None:
+    """Every part has a row in its table, and every row a part, which the room shows."""
     missing, gone = sorted(set(parts) - set(rows)), sorted(set(rows) - set(parts))
+    for name in gone:
+        place = None if room is None else made_in(room, name)
+        assert place is None, f"add {name!r} to `__all__` in {place}"
     assert not missing, f"add a row to tests/contract/{file} for {', '.join(missing)}"
     assert not gone, f"remove the row from tests/contract/{file} for {', '.join(gone)}: there is no such part"
+
+
+def made_in(room: ModuleType, name: str) -> str | None:
+    """The file of a room that makes a name, exported or not."""
+    for file in pkgutil.iter_modules(room.__path__):
+        module = f"{room.__name__}.{file.name}"
+        value = vars(importlib.import_module(module)).get(name)
+        if getattr(value, "__module__", None) == module:
+            return f"src/{module.replace('.', '/')}.py"
+    return None
 
 
 def require_exported(room: ModuleType, parts: dict[str, type]) -> None:
@@ -50,21 +67,33 @@ def require_pytrees(parts: dict[str, type]) -> None:
 
 
 def require_described(room: ModuleType, parts: dict[str, type]) -> None:
-    """Every public part of a room has a docstring; a factory's has its arguments, an example and the paper."""
+    """Every part of a room has a docstring; a factory says what its arguments are, and has an example."""
     for name in dict.fromkeys([*parts, *room.__all__]):
         part = parts.get(name) or getattr(room, name)
-        place = f"src/{part.__module__.replace('.', '/')}.py"
-        said = vars(inspect.unwrap(part)).get("__doc__") or "" if inspect.isclass(part) else part.__doc__ or ""
-        assert said and not said.startswith(f"{name}("), f"give {name} a docstring in {place}"
-        file = importlib.import_module(part.__module__).__doc__ or ""
-        assert file, f"begin {place} with a docstring"
+        place, file = f"src/{part.__module__.replace('.', '/')}.py", importlib.import_module(part.__module__)
+        said = part.__doc__ or ""
+        # A dataclass without a docstring gets one: its signature.
+        must = f"give {name} a docstring in {place}"
+        assert said.removeprefix(name).partition("(")[0].strip(), must
+        assert file.__doc__, f"begin {place} with a docstring that names the paper, or says what it is"
         for built in re.findall(r"Build it with `(\w+)`", said):
-            where = importlib.import_module(part.__module__)
-            assert built in where.__all__, f"add {built!r}, which builds {name}, to `__all__` in {place}"
-        if inspect.isclass(part):
-            continue
-        described = said.partition("Args:")[2]
-        for argument in inspect.signature(part).parameters:
-            must = f"say what {argument} is, under `Args:` in the docstring of {name} in {place}"
-            assert re.search(rf"^ +(\w+, )*\**{argument}(, \w+)*:", described, re.MULTILINE), must
-        assert ">>> " in said, f"give the docstring of {name} in {place} an example that runs: `>>> ...`"
+            assert built in file.__all__, f"add {built!r}, which builds {name}, to `__all__` in {place}"
+        if inspect.isfunction(part):
+            require_arguments(part, f"the docstring of {name} in {place}")
+            assert ">>> " in said, f"give the docstring of {name} in {place} an example: `>>> ...`"
+
+
+def require_arguments(function: Callable[..., object], docstring: str) -> None:
+    """Every argument is told under `Args:`."""
+    told = (function.__doc__ or "").partition("Args:")[2]
+    for argument in inspect.signature(function).parameters:
+        line = rf"^ +(\w+, )*{argument}(, \w+)*:"
+        assert re.search(line, told, re.MULTILINE), f"say what {argument} is, under `Args:` in {docstring}"
+
+
+def require_static(part: object, name: str) -> None:
+    """A whole number, a switch or a word is structure: traced, it could set no shape and take no branch."""
+    for path, leaf in jax.tree_util.tree_flatten_with_path(part)[0]:
+        place = jax.tree_util.keystr(path).removeprefix(".")
+        must = f"mark `{place}` of {name} with `static()` of superarm.pytree: it is {leaf!r}, and no array"
+        assert not isinstance(leaf, bool | int | str), must
