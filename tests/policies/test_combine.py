@@ -12,7 +12,7 @@ import superarm
 from superarm import explorers
 from superarm.choosers.duel import STRATEGIES
 from superarm.environments import duels, linear_scores, logistic_scores
-from superarm.policies.combine import CHOOSERS, Combination, combinations
+from superarm.policies.combine import CHOOSERS, WIDE, Combination, combinations
 
 SET = superarm.top_k(2)
 CHOSEN = {"one arm": (None,), "a set": (SET,), "a duel": STRATEGIES}
@@ -65,7 +65,12 @@ def world_of(one: Combination):
 def test_every_combination_learns(one, width, chooser):
     world = world_of(one)
     policy = superarm.combine(
-        one.model, explorer=one.explorer, chooser=chooser, width=width or None, radius=0.3, **small(one)
+        one.model,
+        explorer=one.explorer,
+        chooser=chooser,
+        width=width or None,
+        **({"radius": 0.3} if one.explorer in WIDE else {}),
+        **small(one),
     )
     chance = superarm.combine("logistic", explorer="uniform", chooser=chooser, learn_every=1000)
     result = superarm.compare(
