@@ -129,7 +129,13 @@ def test_no_page_and_no_module_lists_the_presets_again():
 
 @pytest.mark.parametrize(
     ("name", "close"),
-    [("lin_ucbb", "lin_ucb"), ("simulat", "simulate"), ("Agents", "Agent"), ("orcles", "oracles")],
+    [
+        ("lin_ucbb", "lin_ucb"),
+        ("simulat", "simulate"),
+        ("Agents", "Agent"),
+        ("orcles", "oracles"),
+        ("knapsack", "superarm.oracles.knapsack"),
+    ],
 )
 def test_a_misspelled_name_is_answered_by_the_closest(name, close):
     with pytest.raises(AttributeError, match=f"has no attribute {name!r}; did you mean {close!r}"):

@@ -131,6 +131,10 @@ def _found(name: str) -> _typing.Any:
         return getattr(_importlib.import_module(f"superarm.{_HOME_OF[name]}"), name)
     presets = _importlib.import_module("superarm.policies")
     if name not in presets.__all__:
+        for room in ("oracles", "environments", "explorers"):
+            if name in _importlib.import_module(f"superarm.{_MODULES.get(room, room)}").__all__:
+                advice = f"did you mean 'superarm.{room}.{name}'?"
+                raise AttributeError(f"module 'superarm' has no attribute {name!r}; {advice}")
         close = _importlib.import_module("superarm.checks").hint(name, __dir__())
         raise AttributeError(f"module 'superarm' has no attribute {name!r}{close}")
     return getattr(presets, name)

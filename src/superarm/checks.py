@@ -238,6 +238,8 @@ def part(where: str, name: str, value: Any, kind: type[Any]) -> Any:
     """Return `value`; it must extend a class of `superarm.contract`."""
     if not isinstance(value, kind):
         got = f"the class {value.__name__} itself" if isinstance(value, type) else type(value).__name__
+        if inspect.isfunction(value):
+            got = f"the function {value.__name__}; call it"
         raise TypeError(f"{where}: {name} must extend superarm.contract.{kind.__name__}, got {got}")
     return value
 
