@@ -99,6 +99,7 @@ _MODULES = {
     "rewards": "rewards",
     "types": "types",
 }
+_RENAMED = {"policy": "combine"}  # functions whose name is a module's now
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 
@@ -111,7 +112,8 @@ if not _typing.TYPE_CHECKING:  # or a type checker would take any name for a pub
         if name.startswith("_") or (name not in _MODULES and _util.find_spec(f"superarm.{name}")):
             # An internal module: `from superarm import checks` asks here before it imports it. Without this
             # line it would import all presets, and JAX, first.
-            raise AttributeError(f"module 'superarm' has no attribute {name!r}")
+            close = f"; did you mean {_RENAMED[name]!r}?" if name in _RENAMED else ""
+            raise AttributeError(f"module 'superarm' has no attribute {name!r}{close}")
         try:
             value = _found(name)
         except ModuleNotFoundError as error:

@@ -327,3 +327,6 @@ def traits_of(policy: Policy) -> Traits:
         batches=chooser.native and model.batches,
         plain=bayesian and explorer.constant_bonus is not None and exact and chooser.top == 1,
     )
+
+
+checks.moved(__name__, "superarm.combine")

@@ -79,6 +79,8 @@ def _recorded(session: Session, offered: Offered, number: int, raw: RawDecision,
 def choose_many(session: Session, batch: Sequence[Any]) -> list[Selection]:
     """Choose once for each of several contexts, or mappings of the arguments of `choose`."""
     wanted = [given if isinstance(given, Mapping) else {"contexts": given} for given in batch]
+    for given in wanted:
+        checks.keywords("select_many", given, ("contexts", "ids", "mask"))
     made: list[Selection] = []
     with session.together():
         while len(made) < len(wanted):
