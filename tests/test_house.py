@@ -124,7 +124,9 @@ def test_nobody_asks_a_part_what_it_has():
         for call in calls(tree, "getattr")
         if isinstance(call.args[1], ast.Constant)
     ]
-    tables = [call for call in named if call.startswith("features: getattr(contexts,")]  # pandas, polars, Arrow
+    tables = [
+        call for call in named if call.startswith("features: getattr(contexts,")
+    ]  # pandas, polars, Arrow
     assert len(asked) + len(named) - len(tables) <= 8, asked + named
     assert len(tables) <= 3
 
