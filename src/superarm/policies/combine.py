@@ -180,7 +180,7 @@ def _kind(explorer: str) -> ExplorerName:
     """The name of an explorer that `combine` knows; the others are built by their own functions."""
     from superarm import explorers
 
-    if explorer not in EXPLORERS and explorer in explorers.__all__:
+    if explorer not in EXPLORERS and explorer in dir(explorers):
         words = ", ".join(repr(name) for name in EXPLORERS)
         must = f"explorer must be one of {words}, or an explorer, such as superarm.explorers.{explorer}()"
         raise ValueError(f"{WHERE}: {must}, got {explorer!r}")
