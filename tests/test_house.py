@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import dataclasses
+import functools
 import os
 import pkgutil
 import re
@@ -283,23 +284,63 @@ def test_no_public_name_is_that_of_a_submodule():
             assert public not in inside or value.__name__ == f"{name}.{public}", (name, public)
 
 
+@functools.cache
+def checked(files: str) -> frozenset[str]:
+    """What `make check` runs for files, beside this test."""
+    command = ["make", "-n", "check", "READY=", f"FILES={files}"]
+    done = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True)  # noqa: S603
+    run = done.stdout.splitlines()[-1].partition('"not full"')[2].split()
+    return frozenset(run) - {"tests/test_house.py"}
+
+
+TABLE = "tests/contract/test_{}_contract.py"
+PRESETS = "tests/contract/test_presets.py tests/contract/test_golden_runs.py"
+
+
 @pytest.mark.parametrize(
     ("files", "tests"),
     [
-        ("src/superarm/widths/full.py", "tests/widths"),
         ("src/superarm/compiler.py docs/data.md", "tests/test_compiler.py"),
         (
             "src/superarm/reproduce/papers/oh2026/plans.py tests/test_config.py",
-            "tests/reproduce tests/test_config.py",
+            f"tests/reproduce tests/test_config.py {TABLE.format('experiments')}",
         ),
-        ("tests/cli tests/support/oracle_rows.py src/superarm/errors.py", "tests/cli"),
+        ("tests/cli tests/support/oracle_rows.py src/superarm/cli/app.py", "tests/cli"),
+        (
+            "tests/contract/widths.py tests/contract/presets.py",
+            f"{TABLE.format('widths')} {PRESETS.split(maxsplit=1)[0]}",
+        ),
+        ("src/superarm/widths/full.py", f"tests/widths {TABLE.format('widths')}"),
+        ("src/superarm/explorers/ucb.py", f"tests/explorers {TABLE.format('explorers')}"),
+        ("src/superarm/choosers/oracles/knapsacks.py", f"tests/choosers {TABLE.format('oracles')}"),
+        ("src/superarm/environments/face.py", f"tests/environments {TABLE.format('environments')}"),
+        ("src/superarm/experiments/rules.py", f"tests/experiments {TABLE.format('experiments')}"),
+        ("src/superarm/policies/linear.py", f"tests/policies {PRESETS}"),
+        ("src/superarm/policy.py", f"tests/test_propensity.py {TABLE.format('explorers')} {PRESETS}"),
+        ("src/superarm/contract.py", f"tests/test_contract.py {TABLE.format('explorers')} {PRESETS}"),
+        ("src/superarm/types.py", f"{TABLE.format('explorers')} {PRESETS}"),
+        ("src/superarm/checks.py", "tests/test_public_names.py tests/test_typed_arguments.py"),
+        (
+            "src/superarm/rewards.py",
+            f"tests/test_rewards.py tests/environments/test_feedback.py {TABLE.format('oracles')}",
+        ),
     ],
 )
 def test_a_check_of_files_runs_the_tests_of_their_rooms(files, tests):
-    command = ["make", "-n", "check", "READY=", f"FILES={files}"]
-    outer = {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS"))}
-    done = subprocess.run(command, cwd=ROOT, env=outer, check=True, capture_output=True, text=True)  # noqa: S603
-    assert done.stdout.splitlines()[-1].partition("tests/test_house.py")[2].split() == tests.split()
+    assert checked(files) == set(tests.split())
+
+
+@pytest.mark.parametrize("room", [*rooms(), "__init__"])
+def test_a_check_of_any_room_runs_tests_that_are_there(room):
+    tests = checked(f"src/superarm/{room}.py")
+    assert tests
+    assert all((ROOT / test).exists() for test in tests)
+
+
+def test_every_table_is_run_by_a_check():
+    tables = {str(path.relative_to(ROOT)) for path in (ROOT / "tests" / "contract").glob("test_*.py")}
+    run = set().union(*(checked(f"src/superarm/{room}.py") for room in rooms()))
+    assert tables <= run
 
 
 def test_the_list_of_heavy_tests_names_tests():
