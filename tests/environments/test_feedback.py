@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -12,6 +13,7 @@ from hypothesis import given
 
 import superarm
 from superarm import oracles, rewards
+from superarm.contract import Oracle
 from superarm.environments import (
     alpha_regret,
     assortment_choices,
@@ -21,7 +23,8 @@ from superarm.environments import (
     linear_scores,
     nonlinear_scores,
 )
-from superarm.types import Decision, Offer
+from superarm.pytree import pytree
+from superarm.types import Choice, Decision, Offer
 from support.small_problems import SOLVE, best_revenue, in_double, quick, vectors
 
 TOP = superarm.top_k(3)
@@ -256,6 +259,41 @@ def test_pairs_of_item_and_position():
     means = np.outer(attractions, EXAMINATION).ravel()
     matched = environment.oracle.solve(jax.random.key(0), means, np.ones(15, bool))
     assert float(seen.best[0]) == pytest.approx(means[np.asarray(matched.items)].sum())
+
+
+@pytree
+@dataclass(frozen=True)
+class Ranking(Oracle):
+    """A user's own top three."""
+
+    exact_for: ClassVar[frozenset[str]] = frozenset({"sum", "position-weighted"})
+    native: ClassVar[bool] = True
+    factor: ClassVar[float] = 1.0
+    size: ClassVar[int] = 3
+    top: ClassVar[int] = 3
+
+    def check(self, num_arms):
+        pass
+
+    def solve(self, key, scores, mask):
+        items = jnp.argsort(-jnp.where(mask, scores, -jnp.inf))[:3].astype(jnp.int32)
+        return Choice(items=items, mask=jnp.ones(3, bool), feasible=jnp.asarray(True))
+
+
+class Unranked(Ranking):
+    """The same three in any order."""
+
+    exact_for = frozenset({"sum"})
+
+
+def test_pairs_take_any_oracle_of_the_best_in_their_order():
+    built = [clicks(oracle, position_input=True, num_arms=5) for oracle in (TOP, Ranking())]
+    world, offer = on_sphere(10), Offer(jnp.ones((15, 13)), jnp.ones(15, bool))
+    pairs = built[0].oracle.solve(jax.random.key(0), jnp.arange(15.0), offer.mask)
+    best = [float(one.respond(world, jax.random.key(1), offer, decision(pairs.items)).best) for one in built]
+    assert best[0] == best[1]
+    with pytest.raises(ValueError, match=r"^clicks: oracle must be exact for the reward PositionWeighted"):
+        clicks(Unranked(), position_input=True, num_arms=5)
 
 
 def test_pairs_of_the_document_model_do_not_depend_on_the_position():
