@@ -18,7 +18,7 @@ from superarm.agent.compiled import OfferBuffer, RawDecision
 from superarm.agent.learner import Learner
 from superarm.agent.selection import Pending, Selection
 from superarm.agent.session import Session
-from superarm.features.tables import Contexts, Id, Ids, Mask, read_table
+from superarm.features.tables import Contexts, Id, Ids, Mask, OnOffer, read_table
 
 NDArray = np.ndarray[Any, Any]
 MAX_TOGETHER = 256  # decisions in one compiled call: what it takes to begin one is lost in them
@@ -80,7 +80,7 @@ def choose_many(session: Session, batch: Sequence[Any]) -> list[Selection]:
     """Choose once for each of several contexts, or mappings of the arguments of `choose`."""
     wanted = [given if isinstance(given, Mapping) else {"contexts": given} for given in batch]
     for given in wanted:
-        checks.keywords("select_many", given, ("contexts", "ids", "mask"))
+        checks.keywords("select_many", given, OnOffer)
     made: list[Selection] = []
     with session.together():
         while len(made) < len(wanted):
