@@ -272,8 +272,8 @@ class Agent:
 
         Columns: item, score, mean, width (one standard deviation, or the width of a confidence bound; NaN
         where the model has none) and bonus, which is what the score had above the mean of now. The score of
-        an arm in a duel is its utility: what made the two meet is the uncertainty of their difference. Of sets
-        chosen by expected rewards, score and mean are rewards; the width stays that of the latent score.
+        an arm in a duel is its utility: what made the two meet is the uncertainty of their difference. For
+        sets chosen by expected rewards, score and mean are rewards; the width stays that of the latent score.
         """
         with self._session.lock:
             self._session.require_open()
