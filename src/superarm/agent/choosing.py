@@ -135,7 +135,7 @@ def shortlist(session: Session, contexts: Contexts | jax.Array, size: int) -> ND
     where, state = "shortlist", session.state
     if state.arms.fixed is not None or not state.traits.pointwise:
         must = "the policy must score items one by one, by their features alone"
-        got = f"{state.policy.name} with the explorer {type(state.policy.explorer).__name__}"
+        got = f"{state.policy.name} with the explorer {type(state.first.explorer).__name__}"
         raise ValueError(f"{where}: {must}, got {got}")
     features: Any = contexts
     if not isinstance(contexts, jax.Array | np.ndarray):
