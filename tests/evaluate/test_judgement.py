@@ -18,7 +18,7 @@ from superarm.cli.app import app
 from superarm.errors import StoreError
 from superarm.evaluate import LogError, agent_log, command, event_log, judge, judge_grid
 from superarm.evaluate.command import judged_lines
-from superarm.evaluate.logs import features
+from superarm.evaluate.logs import room
 
 EVENTS = 3000
 
@@ -238,7 +238,7 @@ def test_an_offer_that_comes_again_is_read_once(tmp_path, monkeypatch):
     with pytest.raises(ValueError, match="agent_log: rows must be >= 1, got 0"):
         agent_log(tmp_path / "agent", rows=0)
     read.clear()
-    monkeypatch.setattr(features, "MAX_NUMBERS", 100)
+    monkeypatch.setattr(room, "MAX_NUMBERS", 100)
     with pytest.raises(LogError, match=r"agent_log: log must have at most 100 numbers .*, got 12 x 4 x 3"):
         agent_log(tmp_path / "agent")
     assert read == []
