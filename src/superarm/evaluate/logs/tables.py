@@ -101,7 +101,7 @@ class Columns:
 
     def words(self, name: str) -> Words:
         """The ids of every row; 3, 3.0 and "3" are the same id."""
-        import pyarrow.compute as pc  # type: ignore[import-untyped]
+        import pyarrow.compute as pc
 
         codes, values = encoded(self.arrays[name])
         sound = _are_ids(values)
