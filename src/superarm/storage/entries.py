@@ -18,6 +18,7 @@ from superarm.storage.packing import unpack
 
 NDArray = np.ndarray[Any, Any]
 REPAIR = "`superarm store repair` saves what is there into a new folder"
+AT_ONCE = 16  # rows that are read: each may hold a large catalogue
 _FIXED = struct.Struct("<qdqqii")  # seq, time, decision, offer, lengths of kind and name
 
 
@@ -101,14 +102,20 @@ def entries(base: sqlite3.Connection, path: Path, after: int, chain: bytes) -> I
     Raises:
         StoreError: an entry does not agree with its checksum, or the one before it is missing.
     """
-    with worded(path):
-        # Columns by name: one that damage took from the schema is missed here.
-        columns = "seq, kind, time, decision, name, offer, content, chain"
-        rows = base.execute(f"SELECT {columns} FROM log WHERE seq > ? ORDER BY seq", (after,))  # noqa: S608
+    while rows := _rows(base, path, after):
         for row in rows:
             entry = _entry(path, row, chain)
-            chain = entry.chain
+            after, chain = entry.seq, entry.chain
             yield entry
+
+
+def _rows(base: sqlite3.Connection, path: Path, after: int) -> list[tuple[Any, ...]]:
+    """Some rows; a statement that stayed open between them would keep a log open that is refused."""
+    # Columns by name: one that damage took from the schema is missed here.
+    columns = "seq, kind, time, decision, name, offer, content, chain"
+    query = f"SELECT {columns} FROM log WHERE seq > ? ORDER BY seq LIMIT {AT_ONCE}"  # noqa: S608
+    with worded(path):
+        return base.execute(query, (after,)).fetchall()
 
 
 def _entry(path: Path, row: tuple[Any, ...], before: bytes) -> Entry:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 from superarm.errors import StoreError
@@ -73,15 +73,32 @@ def open_file(
                 migrate(base)
             return known_schema(base, path)
         except BaseException:
-            base.close()
+            close_unchanged(base, path)
             raise
+
+
+def close_unchanged(base: sqlite3.Connection, path: Path) -> None:
+    """Close a log that is refused, and leave its files as they are.
+
+    The last connection that closes folds the write-ahead log into the file and removes it, unless it can
+    only read. With the wrong file beside it, what was acknowledged would be gone.
+    """
+    with suppress(sqlite3.Error), closing(_connect_to_read(path)) as last:
+        with suppress(sqlite3.Error):
+            last.execute("SELECT * FROM sqlite_master").fetchone()
+        base.close()
+    base.close()
+
+
+def _connect_to_read(path: Path) -> sqlite3.Connection:
+    name = f"{path.resolve().as_uri()}?mode=ro"
+    return sqlite3.connect(name, uri=True, isolation_level=None, timeout=5.0)
 
 
 def read_file(path: Path) -> sqlite3.Connection:
     """Open a log to read it, while its agent may be writing. The connection cannot write."""
     with worded(path):
-        name = f"{path.resolve().as_uri()}?mode=ro"
-        base = sqlite3.connect(name, uri=True, isolation_level=None, timeout=5.0)
+        base = _connect_to_read(path)
         try:
             return known_schema(base, path)
         except BaseException:

@@ -41,7 +41,7 @@ from superarm.storage.entries import (
     newest,
 )
 from superarm.storage.lock import FolderLock, Mark, gone, this_boot
-from superarm.storage.log_file import LOG, as_one, make_file, open_file, unusable, worded
+from superarm.storage.log_file import LOG, as_one, close_unchanged, make_file, open_file, unusable, worded
 from superarm.storage.packing import pack
 
 LOST_BATCH = f"{LOG}: a batch could not be written; open the agent again"
@@ -105,7 +105,7 @@ class Journal:
         try:
             return cls(folder, base, lock, power_safe=power_safe)
         except BaseException:
-            base.close()
+            close_unchanged(base, path)
             raise
 
     def _write_head(self, store: bytes) -> None:
@@ -117,6 +117,10 @@ class Journal:
         """Give the file and the lock back."""
         self._base.close()
         self._lock.close()
+
+    def refuse(self) -> None:
+        """Give the file back as it was found. The lock is given back by whoever took it."""
+        close_unchanged(self._base, self.path)
 
     def leave_to_parent(self) -> None:
         """In a forked child: give back the child's copy of the lock, and touch nothing else."""

@@ -112,18 +112,20 @@ class Recorder:
         if not (folder / STATE).exists():
             raise StoreError(f"{folder.name}: must be the folder of an agent, with {STATE}, got none")
         lock = FolderLock(folder)
+        journal: Journal | None = None
         try:
             arrays, content = read_state(folder / STATE)
             state = restored(arrays, content, policy=policy)
             seq = checks.count(STATE, "seq", content.get("seq"), low=0)
-            agent = bytes.fromhex(state.agent)
-            recorder = cls(store, Journal.reopen(lock, agent, seq, power_safe=store.power_safe), clock)
+            journal = Journal.reopen(lock, bytes.fromhex(state.agent), seq, power_safe=store.power_safe)
+            recorder = cls(store, journal, clock)
             recorder._go_on(state, seq, content["chain"])
-        except (KeyError, IndexError, TypeError, ValueError) as error:
+        except BaseException as error:
+            if journal is not None:
+                journal.refuse()
             lock.close()
-            raise StoreError(f"{folder.name}: is damaged: {error!r}") from error
-        except BaseException:
-            lock.close()
+            if isinstance(error, KeyError | IndexError | TypeError | ValueError):
+                raise StoreError(f"{folder.name}: is damaged: {error!r}") from error
             raise
         return recorder, state
 
