@@ -183,15 +183,19 @@ def damaged(scene: Scene, rng: Rng) -> Damaged:
 
 # What comes of it
 
+NAMED = ("scene: ", "log.sqlite: ", "state.safetensors: ", "state file: ", "lock: ")  # what a refusal is of
+
 
 def opened(folder: Path) -> tuple[Agent, int] | None:
     """The agent of a folder, and the entry that it had come to; None if it is refused in a sentence."""
     try:
         agent = Agent.open(folder)
     except StoreError as error:
-        assert str(error).startswith(
-            ("scene: ", "log.sqlite: ", "state.safetensors: ", "state file: ", "lock: ")
-        )
+        refused = str(error)
+    else:
+        refused = ""
+    if refused:
+        assert refused.startswith(NAMED)
         return None
     recorder = agent._session.recorder
     assert recorder is not None

@@ -56,7 +56,7 @@ class Worker:
         say(*(f"made {one.id}" for one in decisions))
 
     def tell(self, number: int, update: Callable[[list[tuple[Any, float]]], None]) -> None:
-        """Feedback for some decisions, the oldest or the newest: what waits is of before a checkpoint, too."""
+        """Feedback for some decisions, the oldest or the newest: some wait since before a checkpoint."""
         pairs = [
             (self.made.pop(0 if self.rng.random() < 0.5 else -1), float(self.rng.random() < 0.5))
             for _ in range(min(number, len(self.made)))
