@@ -20,12 +20,14 @@ MORE_widths := $(TABLES)/test_widths_contract.py
 MORE_checks := tests/test_public_names.py tests/test_typed_arguments.py
 MORE_contract := $(MORE_explorers) $(PRESETS)
 MORE_errors := tests/agent/test_agent.py
+MORE_features := tests/agent/test_agent.py tests/evaluate/test_read_log.py
 MORE_policy := $(MORE_contract) tests/test_propensity.py
 MORE_precision := $(PRESETS)
 MORE_provenance := tests/reproduce/test_experiments.py
 MORE_pytree := tests/test_contract.py $(PRESETS)
 MORE_rewards := $(MORE_choosers) tests/environments/test_feedback.py
 MORE_rows := tests/widths $(MORE_widths)
+MORE_storage := tests/agent/test_store.py tests/agent/test_repair.py tests/faults
 MORE_types := $(MORE_contract)
 MORE___init__ := tests/test_public_names.py tests/test_packaging.py
 
@@ -39,7 +41,7 @@ OF_TABLES = $(foreach file,$(filter $(TABLES)/%,$(ASIDE)),$(foreach name,$(basen
 	$(wildcard $(TABLES)/test_$(name)_contract.py $(TABLES)/test_$(name).py)))
 TESTS = $(sort $(OF_ROOMS) $(OF_TABLES) $(filter-out $(ASIDE),$(IN_TESTS)))
 
-.PHONY: demo test test-full check lint bench docs clean
+.PHONY: demo test test-full test-faults check lint bench docs clean
 
 demo: $(READY)
 	$(BIN)/superarm demo --out demo-output
@@ -50,6 +52,10 @@ test: $(READY) lint
 
 test-full: $(READY) lint docs
 	$(BIN)/python -m pytest -n auto --dist loadfile
+
+# Damage, kills, interrupts and the like at full size; some minutes.
+test-faults: $(READY)
+	$(BIN)/python -m pytest -n auto --dist loadfile tests/faults tests/agent/test_faults.py tests/agent/test_store.py
 
 check: $(READY)
 	$(if $(FILES),,$(error make check FILES="src/superarm/widths/full.py tests/cli/test_cli.py ..."))
