@@ -35,7 +35,6 @@ from superarm.agent.store.entries import (
     chain_at,
     entries,
     head_of,
-    link,
     newest,
     offer_at,
     offer_digest,
@@ -44,7 +43,7 @@ from superarm.agent.store.entries import (
 from superarm.agent.store.lock import FolderLock, Mark, gone, this_boot
 from superarm.agent.store.log_file import LOG, as_one, make_file, open_file, unusable, worded
 from superarm.agent.store.migration import migrate_log
-from superarm.agent.store.packing import pack
+from superarm.agent.store.packing import link, pack
 from superarm.errors import StoreError
 
 LOST_BATCH = f"{LOG}: a batch could not be written; open the agent again"
@@ -65,15 +64,14 @@ class KnownOffers:
         """Know none."""
         self._rows: dict[Any, tuple[int, bytes | None]] = {}  # by a glance: the row, and its hash once made
 
-    @staticmethod
-    def glance(offered: Offered) -> Any:
-        """What is quickly told of an offer; others may look alike."""
-        contexts = offered.contexts
-        return contexts.shape, zlib.crc32(contexts[0].tobytes()), zlib.crc32(contexts[-1].tobytes())
+    def find(self, offered: Offered) -> tuple[Any, tuple[int, bytes | None] | None]:
+        """What is quickly told of an offer, others may look alike; the row of one that does, and its hash.
 
-    def find(self, glance: Any) -> tuple[int, bytes | None] | None:
-        """The row of an offer that looks alike, and its hash where one was made."""
-        return self._rows.get(glance)
+        There is a hash where one was made.
+        """
+        contexts = offered.contexts
+        glance = contexts.shape, zlib.crc32(contexts[0].tobytes()), zlib.crc32(contexts[-1].tobytes())
+        return glance, self._rows.get(glance)
 
     def add(self, glance: Any, seq: int, digest: bytes | None) -> None:
         """Note that row `seq` holds an offer."""
@@ -230,15 +228,12 @@ class Journal:
         if noted is not None:
             self._known.add(noted, seq, None)
         if not self._batch:
-            self._acknowledge()
+            try:
+                self._lock.advance(seq, chain)
+            except BaseException:  # the row is there, and the caller will not know
+                self.stopped = UNCERTAIN
+                raise
         return seq
-
-    def _acknowledge(self) -> None:
-        try:
-            self._lock.advance(self.last, self.chain)
-        except BaseException:  # the row is there, and the caller will not know
-            self.stopped = UNCERTAIN
-            raise
 
     def _with_offer(
         self, arrays: dict[str, NDArray], offered: Offered
@@ -251,8 +246,7 @@ class Journal:
         if not (offered.all or offered.mask.all()):
             arrays = {**arrays, "mask": offered.mask}
         text = self._words(offered)
-        glance = self._known.glance(offered)
-        found = self._known.find(glance)
+        glance, found = self._known.find(offered)
         if found is not None:
             seq, digest = found
             if digest is None:  # one has come that looks alike: now the first is hashed, too

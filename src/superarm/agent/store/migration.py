@@ -20,9 +20,9 @@ from safetensors import SafetensorError
 from safetensors.numpy import load
 
 from superarm.agent.numpy_linear import COMPILED
-from superarm.agent.store.entries import link, offer_digest
+from superarm.agent.store.entries import offer_digest
 from superarm.agent.store.log_file import APPLICATION, SCHEMA, START, TABLES, as_one, worded
-from superarm.agent.store.packing import pack
+from superarm.agent.store.packing import link, pack
 from superarm.agent.store.pending import ids_array
 from superarm.errors import StoreError, StoreInUseError
 
