@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 import jax.numpy as jnp
 
 import superarm
+from superarm.contract import Beliefs, Model
 from superarm.policy import Policy
 from superarm.precision import FLOAT
 from superarm.pytree import pytree
@@ -19,7 +20,7 @@ from superarm.types import Array, Event, Spec, State
 
 @pytree
 @dataclass(frozen=True)
-class DisjointBeliefs:
+class DisjointBeliefs(Beliefs):
     """Scores x'theta_a of the one context x, and sqrt(x' A_a^-1 x)."""
 
     context: Array  # (d,)
@@ -40,7 +41,7 @@ class DisjointBeliefs:
 
 @pytree
 @dataclass(frozen=True)
-class Disjoint:
+class Disjoint(Model):
     """A_a = I + the sum of x x' over the rounds of arm a, kept inverted (Sherman-Morrison)."""
 
     learn_every: ClassVar[int | None] = None

@@ -31,6 +31,11 @@ def pytest_collection_modifyitems(items):
             item.add_marker(pytest.mark.full)
 
 
+def pytest_addoption(parser):
+    text = "write the rows of new presets into tests/golden/runs.json"
+    parser.addoption("--record", action="store_true", help=text)
+
+
 @pytest.fixture(autouse=True)
 def strict_promotion():
     with jax.numpy_rank_promotion("raise"), jax.numpy_dtype_promotion("strict"):

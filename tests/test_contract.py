@@ -158,3 +158,15 @@ def test_a_class_may_check_its_fields_and_is_still_rebuilt_by_jax():
         Checked(2.0)
     assert jax.tree.map(lambda leaf: None, Checked(1.0)).value is None
     assert jax.jit(lambda one: one)(Checked(1.0)).value == 1.0
+
+
+def test_a_word_among_the_leaves_is_refused_with_the_class():
+    """Annotated, an attribute of the contract is a field, which JAX would trace."""
+    with pytest.raises(
+        TypeError, match=r"^Loud: score_scale must be static\(\), or stand without an annotation"
+    ):
+
+        @pytree
+        @dataclass(frozen=True)
+        class Loud:
+            score_scale: str = "reward"

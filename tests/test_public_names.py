@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import ast
+import dataclasses
 import importlib
 import inspect
 import pickle
 import pkgutil
+import subprocess
+import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import superarm
 from superarm import environments, evaluate, explorers, policies
 from superarm.choosers import oracles
 from superarm.models import full_gradient_model
+from superarm.pytree import CLASSES
 
 SOURCE = Path(superarm.__file__)
 
@@ -129,7 +134,13 @@ def test_no_page_and_no_module_lists_the_presets_again():
 
 @pytest.mark.parametrize(
     ("name", "close"),
-    [("lin_ucbb", "lin_ucb"), ("simulat", "simulate"), ("Agents", "Agent"), ("orcles", "oracles")],
+    [
+        ("lin_ucbb", "lin_ucb"),
+        ("simulat", "simulate"),
+        ("Agents", "Agent"),
+        ("orcles", "oracles"),
+        ("knapsack", "superarm.oracles.knapsack"),
+    ],
 )
 def test_a_misspelled_name_is_answered_by_the_closest(name, close):
     with pytest.raises(AttributeError, match=f"has no attribute {name!r}; did you mean {close!r}"):
@@ -250,6 +261,38 @@ def test_an_agent_knows_the_arguments_of_its_methods(name):
         TypeError, match=rf"^{name}: an argument must be one of (?!'self'|'cls').*, got 'xyzzy'$"
     ):
         method(xyzzy=None)
+
+
+def test_contexts_of_many_choices_are_known_by_their_names():
+    """Before the first of them is chosen."""
+    agent = superarm.Agent(superarm.lin_ucb())
+    with pytest.raises(TypeError) as error:
+        agent.select_many([np.eye(3), {"context": np.eye(3)}])
+    said = "select_many: an argument must be known by its name, got 'context'; did you mean 'contexts'?"
+    assert str(error.value) == said
+    assert agent.stats.decisions == 0
+
+
+@pytest.mark.parametrize("name", sorted(CLASSES))
+def test_a_part_knows_the_fields_that_it_is_made_of(name):
+    """Parts and data of superarm are `pytree`s, which need no decorator for it."""
+    for one in dataclasses.fields(CLASSES[name]):
+        with pytest.raises(TypeError) as error:
+            CLASSES[name](**{f"{one.name}q": None})
+        said = f"an argument must be known by its name, got '{one.name}q'; did you mean '{one.name}'?"
+        assert str(error.value) == f"{name.lower()}: {said}"
+
+
+def test_a_function_that_has_another_name_now_is_found():
+    """`superarm.policy` was a function; a module of that name is what an import leaves there."""
+    code = "import superarm\ntry: superarm.policy\nexcept AttributeError as error: print(error)"
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)  # noqa: S603
+    assert done.stdout == "module 'superarm' has no attribute 'policy'; did you mean 'combine'?\n"
+    importlib.import_module("superarm.policy")
+    with pytest.raises(TypeError) as error:
+        superarm.policy("logistic", explorer="ts")
+    said = "superarm.policy: a function must be called, got a module; did you mean 'superarm.combine'?"
+    assert str(error.value) == said
 
 
 def test_an_error_from_inside_is_not_masked():

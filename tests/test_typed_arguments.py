@@ -16,12 +16,12 @@ import superarm
 from contract.presets import ROWS
 from superarm import checks, evaluate, policies
 from superarm.agent.agent import Agent
-from superarm.agent.tables import OnOffer
 from superarm.choosers.oracles import knapsacks
 from superarm.environments import click_models, duels_of_utilities, logistic, score_tables, scores
 from superarm.evaluate.estimators import linear_fit, off_policy, reward_model
 from superarm.evaluate.judgement import JudgingOptions
 from superarm.evaluate.logs import read
+from superarm.features.tables import OnOffer
 from superarm.models import factory, full_gradient_model, links, losses, utilities
 from superarm.policies import bae2026_theory, combine, parts
 from superarm.policies.bae2026_recipe import RecipeTraining

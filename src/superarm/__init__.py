@@ -99,6 +99,7 @@ _MODULES = {
     "rewards": "rewards",
     "types": "types",
 }
+_RENAMED = {"policy": "combine"}  # functions whose name is a module's now
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 
@@ -111,7 +112,8 @@ if not _typing.TYPE_CHECKING:  # or a type checker would take any name for a pub
         if name.startswith("_") or (name not in _MODULES and _util.find_spec(f"superarm.{name}")):
             # An internal module: `from superarm import checks` asks here before it imports it. Without this
             # line it would import all presets, and JAX, first.
-            raise AttributeError(f"module 'superarm' has no attribute {name!r}")
+            close = f"; did you mean {_RENAMED[name]!r}?" if name in _RENAMED else ""
+            raise AttributeError(f"module 'superarm' has no attribute {name!r}{close}")
         try:
             value = _found(name)
         except ModuleNotFoundError as error:
@@ -131,6 +133,10 @@ def _found(name: str) -> _typing.Any:
         return getattr(_importlib.import_module(f"superarm.{_HOME_OF[name]}"), name)
     presets = _importlib.import_module("superarm.policies")
     if name not in presets.__all__:
+        for room in ("oracles", "environments", "explorers"):
+            if name in _importlib.import_module(f"superarm.{_MODULES.get(room, room)}").__all__:
+                advice = f"did you mean 'superarm.{room}.{name}'?"
+                raise AttributeError(f"module 'superarm' has no attribute {name!r}; {advice}")
         close = _importlib.import_module("superarm.checks").hint(name, __dir__())
         raise AttributeError(f"module 'superarm' has no attribute {name!r}{close}")
     return getattr(presets, name)

@@ -13,6 +13,7 @@ import math
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import ModuleType
 from typing import Any, ParamSpec, TypeVar, get_args, is_typeddict
 
 import numpy as np
@@ -177,6 +178,22 @@ def public(module: str) -> None:
     inside.update(__dir__=names, __getattr__=answer)
 
 
+class _Moved(ModuleType):
+    """A module that has the name of a function of before."""
+
+    def __call__(self, *_: Any, **__: Any) -> None:
+        """Say what the function is called now."""
+        must = f"a function must be called, got a module; did you mean {self.__now__!r}?"
+        raise TypeError(f"{self.__name__}: {must}")
+
+
+def moved(module: str, now: str) -> None:
+    """Let a module say what a function of its name is called now."""
+    inside = sys.modules[module]
+    inside.__class__ = _Moved
+    vars(inside)["__now__"] = now
+
+
 def _made_in(module: str, name: str, value: Any) -> bool:
     """Whether a module has made a public name, and not imported it."""
     return name[0] != "_" and not inspect.ismodule(value) and getattr(value, "__module__", module) == module
@@ -238,6 +255,8 @@ def part(where: str, name: str, value: Any, kind: type[Any]) -> Any:
     """Return `value`; it must extend a class of `superarm.contract`."""
     if not isinstance(value, kind):
         got = f"the class {value.__name__} itself" if isinstance(value, type) else type(value).__name__
+        if inspect.isfunction(value):
+            got = f"the function {value.__name__}; call it"
         raise TypeError(f"{where}: {name} must extend superarm.contract.{kind.__name__}, got {got}")
     return value
 

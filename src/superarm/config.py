@@ -164,7 +164,7 @@ def _plain(value: Any, where: str) -> Any:
 def _plain_parts(value: Any, where: str) -> dict[str, Any]:
     name = type(value).__name__
     if CLASSES.get(name) is not type(value):
-        raise ConfigError(f"{where}: must be a part of superarm, got the class {name}; name it by a preset")
+        raise ConfigError(f"{where}: must be a part of superarm, got the class {name}")
     parts = {one.name: getattr(value, one.name) for one in dataclasses.fields(CLASSES[name])}
     # What is None is left out: TOML has no word for it.
     return {"type": name} | {

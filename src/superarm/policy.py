@@ -170,10 +170,15 @@ class Policy:
         offer, top = Offer.of(offer), self.chooser.top
         if top is None:
             must = "chooser must choose one arm, or any k, for propensities of arms"
-            raise TypeError(f"{self.name}: {must}, got {type(self.chooser).__name__}")
+            # Of a chooser of sets the oracle says which sets there are.
+            got = getattr(self.chooser, "oracle", self.chooser)
+            raise TypeError(f"{self.name}: {must}, got {type(got).__name__}")
         if not self.explorer.finite:
+            explorer = self.explorer
+            while explorer.inner is not None and not explorer.inner.finite:
+                explorer = explorer.inner
             must = "explorer must choose by one of finitely many scores for exact propensities"
-            raise TypeError(f"{self.name}: {must}, got {type(self.explorer).__name__}")
+            raise TypeError(f"{self.name}: {must}, got {type(explorer).__name__}")
         mask = offer.mask
         chances, scores = self.explorer.options(self.believe(state, offer), jnp.asarray(count))
         offered = jnp.where(mask[None], scores, -jnp.inf)
@@ -322,3 +327,6 @@ def traits_of(policy: Policy) -> Traits:
         batches=chooser.native and model.batches,
         plain=bayesian and explorer.constant_bonus is not None and exact and chooser.top == 1,
     )
+
+
+checks.moved(__name__, "superarm.combine")

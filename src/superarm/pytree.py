@@ -32,6 +32,10 @@ def pytree(cls: Cls) -> Cls:
     """
     leaves = [one.name for one in fields(cls) if not one.metadata.get("static")]
     others = [one.name for one in fields(cls) if one.metadata.get("static")]
+    words = [name for name in leaves if isinstance(cls.__dict__.get(name), str)]
+    if words:  # JAX would say so at the first compilation, without the name
+        must = f"{words[0]} must be static(), or stand without an annotation"
+        raise TypeError(f"{cls.__name__}: {must}, got a word as the default of a leaf")
     keys = [jax.tree_util.GetAttrKey(name) for name in leaves]
 
     def structure(value: Any) -> tuple[Any, ...]:

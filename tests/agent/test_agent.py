@@ -146,7 +146,11 @@ def test_decisions_expire_by_number_and_by_age():
     assert agent.update(second, 1.0)
     now[0] = 10.5
     assert not agent.update(third, 1.0)  # too old
-    assert agent.stats == Stats(3, 1, 0, 2, 2, 0)
+    assert agent.stats == Stats(
+        3, 1, 1, 1, 2, 0
+    )  # what changes nothing is not in the log, and expires nothing
+    agent.select(np.eye(3))
+    assert agent.stats == Stats(4, 1, 1, 2, 2, 0)
 
 
 def test_decisions_that_were_never_made():

@@ -8,8 +8,8 @@ import pytest
 import superarm
 from superarm import Agent, Store
 from superarm.agent import compiled as program
-from superarm.agent import tables
 from superarm.errors import NoChoiceError
+from superarm.features import tables
 from support.agent_presets import BUILDS, DIM, FEATURES, agent_of, drive, outcome, same_state
 
 # Of every kind: bounds, draws, sets, duels, arms by index, fits, a memo, and epochs that end inside a batch.

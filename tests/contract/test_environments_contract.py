@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import itertools
 from collections import Counter
 from dataclasses import dataclass, fields
 
@@ -20,9 +21,16 @@ from superarm.contract import Environment
 from superarm.environments.face import WrappedEnvironment
 from superarm.pytree import pytree
 from superarm.types import Decision, Offer, Outcome
-from support.rooms import defined, require_exported, require_pytrees, require_rows
+from support.rooms import (
+    defined,
+    require_described,
+    require_exported,
+    require_pytrees,
+    require_rows,
+    require_static,
+)
 
-KEYS, HOST_KEYS = 400, 60  # over which means are taken, in compiled code and on the host
+KEYS, HOST_KEYS = 5_000, 60  # over which means are taken, in compiled code and on the host
 NUMBERS = ("reward", "value", "best", "best_reward")
 ROUNDS = 12
 FACES = {"WrappedEnvironment"}  # what others extend
@@ -76,6 +84,12 @@ def offer_jitted(environment, world, key):
 @jax.jit
 def respond_jitted(environment, world, key, offer, decision):
     return environment.respond(world, key, offer, decision)
+
+
+@jax.jit
+@functools.partial(jax.vmap, in_axes=(None, None, 0, None, None))
+def respond_to_all(environment, world, keys, offer, decision):
+    return environment.respond(world, keys, offer, decision)
 
 
 @jax.jit
@@ -148,21 +162,36 @@ def decided(row: Row, offer: Offer, seed: int = 0) -> Decision:
         choose = functools.partial(choose_jitted, chooser) if chooser.native else chooser.choose
         choice = choose(jax.random.key(seed), rng.random(mask.size), mask)
         items, used = np.asarray(choice.items), np.asarray(choice.mask)
+    return deciding(offer, items, used)
+
+
+def deciding(offer: Offer, items, used=None) -> Decision:
+    """The decision for these arms."""
+    items = np.asarray(items, np.int32)
+    used = np.ones(items.size, bool) if used is None else used
     features = np.where(used[:, None], np.asarray(offer.contexts)[np.maximum(items, 0)], 0.0)
     parts = (items, used, features, np.zeros(items.size), np.array(True))
     return Decision(*map(jnp.asarray, parts))
 
 
 @functools.cache
-def answers(row: Row, seed: int = 0) -> tuple[Decision, Outcome]:
+def answers(row: Row, count: int = 0) -> tuple[Decision, Outcome]:
     """A decision, and what the world answers to it over many keys: NumPy arrays, keys first."""
-    environment, offer = stepped(row), offered(row, seed)
-    decision, world = decided(row, offer, seed), environment.at_round(begun(row), 0)
+    environment, offer = stepped(row), offered(row, count=count)
+    decision, world = decided(row, offer), environment.at_round(begun(row), count)
     keys = jax.random.split(jax.random.key(5), KEYS if built(row).native else HOST_KEYS)
+    if built(row).native:
+        replies = respond_to_all(built(row), world, keys, offer, decision)
+        return decision, jax.tree.map(np.asarray, replies)
     replies = [environment.respond(world, key, offer, decision) for key in keys]
     names = [one.name for one in fields(Outcome) if not isinstance(getattr(replies[0], one.name), tuple)]
     stacked = {name: np.stack([np.asarray(getattr(reply, name)) for reply in replies]) for name in names}
     return decision, Outcome(**stacked)
+
+
+def rounds_to_try(row: Row) -> tuple[int, ...]:
+    """Several where rounds have an order; elsewhere they are the same but for their keys."""
+    return (0, 1, 5) if built(row).in_order else (0,)
 
 
 def same(tree, other) -> bool:
@@ -185,8 +214,18 @@ def test_every_environment_has_a_row():
     require_exported(environments, parts)
     factories = {name for name in environments.__all__ if inspect.isfunction(getattr(environments, name))}
     rows = [row for row in ROWS if not row.name.startswith("guide")]
-    require_rows("environments.py", factories, {row.factory for row in rows})
+    require_rows("environments.py", factories, {row.factory for row in rows}, environments)
     require_rows("environments.py", parts, {type(built(row)).__name__ for row in rows})
+
+
+def test_every_environment_is_described():
+    require_described(environments, defined(environments, Environment))
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
+def test_what_sets_shapes_is_static(row):
+    if built(row).native:
+        require_static(built(row), type(built(row)).__name__)
 
 
 def test_every_factory_has_bad_arguments():
@@ -227,9 +266,10 @@ def test_an_offer_has_the_size_of_the_spec(row):
 def test_randomness_comes_from_the_key_alone(row):
     """Rounds asked for in another order are the same; a policy must not change what the next one meets."""
     environment, key = stepped(row), jax.random.key
+    must = "draw from the key alone: no generator in the world or the class"
     worlds = [environment.init(key(0)) for _ in range(2)]
     if environment.native or jax.tree.leaves(worlds[0]):
-        assert same(*worlds)
+        assert same(*worlds), must
     rounds = []
     for world, order in zip(worlds, ((0, 1, 2), (2, 0, 1)), strict=True):
         met = {}
@@ -240,7 +280,6 @@ def test_randomness_comes_from_the_key_alone(row):
             met[count] = (offer, outcome)
         rounds.append(met)
     for count in range(3):
-        must = "draw from the key alone: no generator in the world or the class"
         assert same(rounds[0][count], rounds[1][count]), must
 
 
@@ -262,34 +301,86 @@ def test_an_outcome_has_one_entry_per_slot(row):
         assert (number.shape, number.dtype) == ((count,), np.float64), name
         assert np.isfinite(number).all() or not built(row).knows_regret, name
     if built(row).knows_regret:
-        # Never more than the best; where the goal is a share of it, than that over the share.
-        assert (outcome.value <= outcome.best / row.alpha + 1e-9).all()
+        require_below_best(decision.items, outcome.value, outcome.best / row.alpha, "a round")
     if not isinstance(outcome.variance, tuple):
         assert outcome.variance.shape == (count, slots)
         assert (outcome.variance >= 0.0).all()
 
 
-def assert_mean(values, expected):
+def require_below_best(items, values, best, where: str) -> None:
+    """Never more than the best; where the goal is a share of it, than that over the share."""
+    at = int(np.argmax(np.asarray(values - best)))
+    value, best = float(np.ravel(values)[at]), float(np.ravel(best)[at])
+    must = f"`value` must be at most `best`: in {where}, items {np.asarray(items).tolist()}"
+    assert value <= best + 1e-9, f"{must} have value {value:g}, above best {best:g}"
+
+
+def feasible(row: Row, offer: Offer) -> list[tuple[int, ...]]:
+    """All decisions, in any order, where any arms may be chosen: one, a pair to compare, or k."""
+    available, oracle = np.flatnonzero(offer.mask).tolist(), oracle_of(built(row))
+    if built(row).compares:
+        return list(itertools.product(available, repeat=2))
+    if oracle is None:
+        return [(item,) for item in available]
+    if oracle.top is None or len(available) < oracle.top:
+        return []
+    return list(itertools.permutations(available, oracle.top))
+
+
+@every
+def test_best_is_the_most_that_any_decision_is_worth(row):
+    environment = stepped(row)
+    if not environment.knows_regret:
+        return
+    for count in range(9):
+        drawn = begun(row, count % 3)
+        offer, world = offered(row, count, count, drawn), environment.at_round(drawn, count)
+        found = {}
+        for items in feasible(row, offer):
+            outcome = environment.respond(world, jax.random.key(3), offer, deciding(offer, items))
+            found[items] = float(outcome.value)
+        if not found:
+            return
+        best, highest = float(outcome.best) / row.alpha, max(found, key=lambda items: found[items])
+        got = f"got best {best:g}, and {found[highest]:g} for the decision {list(highest)}"
+        must = f"`best` must be the largest `value` of any decision: in round {count} {got}"
+        assert found[highest] == pytest.approx(best, rel=1e-9, abs=1e-9), must
+
+
+def require_mean(name: str, values, said: str, expected) -> None:
     """Within 5 standard errors; 0.02 stands in for a deviation that few draws may miss."""
     error = 5.0 * max(values.std(), 0.02) / np.sqrt(len(values))
-    assert abs(values.mean() - expected) <= error, (values.mean(), expected, error)
+    must = f"the mean of {name} over {len(values)} keys must be {said}"
+    got = f"got {values.mean():g}, for {expected:g} (+- {error:g})"
+    assert abs(values.mean() - expected) <= error, f"{must}: {got}"
 
 
 @every
 def test_returns_have_their_expected_values_as_means(row):
     """Of a duel the return is the utility of the better arm, and its expectation that of both."""
-    environment, (_, outcome) = built(row), answers(row)
-    assert np.ptp(outcome.value) == np.ptp(outcome.best) == 0.0  # the noise is not in them
-    if environment.compares:
-        assert (outcome.reward >= outcome.value - 1e-12).all()
-        assert set(np.unique(outcome.feedback)) <= {0.0, 1.0}
-        np.testing.assert_array_equal(outcome.feedback.sum(axis=1), 1.0)
-    elif environment.knows_regret:
-        assert_mean(outcome.reward, outcome.value[0])
-    if row.hindsight:
-        assert (outcome.best_reward >= outcome.reward - 1e-12).all()
-    elif environment.knows_regret:
-        assert_mean(outcome.best_reward, outcome.best[0])
+    environment = built(row)
+    for count in rounds_to_try(row):
+        _, outcome = answers(row, count)
+        if environment.knows_regret:
+            must = "`value` and `best` must not depend on the key: they are means over the noise"
+            assert max(np.ptp(outcome.value), np.ptp(outcome.best)) <= 1e-12, must
+        value, best = outcome.value[0], outcome.best[0]
+        if environment.compares:
+            must = "`reward` of a duel must be the utility of the better arm, `value` the mean of both"
+            assert (outcome.reward >= outcome.value - 1e-12).all(), must
+            must = "feedback of a duel must be 1 for the arm that won and 0 for the other"
+            assert set(np.unique(outcome.feedback)) <= {0.0, 1.0}, must
+            np.testing.assert_array_equal(outcome.feedback.sum(axis=1), 1.0, err_msg=must)
+        elif environment.knows_regret:
+            require_mean("`reward`", outcome.reward, "`value`", value)
+        if row.hindsight:
+            must = "`best_reward` must be the most that any decision earns under the noise of the round"
+            assert (outcome.best_reward >= outcome.reward - 1e-12).all(), must
+        elif environment.knows_regret:
+            require_mean("`best_reward`", outcome.best_reward, "`best`", best)
+            if not environment.compares:  # noise that arms share is not in the difference
+                gap = outcome.best_reward - outcome.reward
+                require_mean("`best_reward - reward`", gap, "`best - value`", best - value)
 
 
 # --- runs ---
@@ -304,14 +395,18 @@ def test_chance_runs_and_its_regret_is_finite_and_not_negative(row):
     table = ran(policy, stepped(row))
     assert len(table) == ROUNDS
     if environment.knows_regret:
-        assert np.isfinite(table["regret"]).all()
-        assert (table["value"] <= table["best"] / row.alpha + 1e-9).all()
+        assert np.isfinite(table["regret"]).all(), "`best` and `value` must be finite in every round"
+        gap = (table["value"] - table["best"] / row.alpha).to_numpy()
+        at = int(np.argmax(gap))
+        worst = table.iloc[at]
+        require_below_best(worst["items"], worst["value"], worst["best"] / row.alpha, f"round {at + 1}")
     if not environment.native:
         return
     TRACES.clear()
     compiled = ran(policy, Counted(environment))
     for name in ("regret", "realized_regret", *NUMBERS[:3]):
-        np.testing.assert_allclose(compiled[name], table[name], rtol=1e-9, atol=1e-12)
+        must = f"compiled and stepped runs differ in `{name}`: is a random number drawn outside of the key?"
+        np.testing.assert_allclose(compiled[name], table[name], rtol=1e-9, atol=1e-12, err_msg=must)
     for left, right in zip(compiled["items"], table["items"], strict=True):
         np.testing.assert_array_equal(left, right)
     if policy.native:

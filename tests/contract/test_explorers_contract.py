@@ -21,13 +21,13 @@ from superarm.explorers import UCB, EnsembleSampling, WarmUp
 from superarm.models import Ensemble
 from superarm.models.items import ItemGaussian
 from superarm.types import DuelScores, Event, Offer, PairScores, Spec
-from support.rooms import defined, require_exported, require_pytrees, require_rows
+from support.rooms import defined, require_described, require_exported, require_pytrees, require_rows
 
 DIM, ARMS = 3, 6
 SPEC = Spec(dim=DIM, num_arms=ARMS, capacity=100)
 CONTEXTS = np.random.default_rng(0).normal(size=(ARMS, DIM))
 ALL = [*ROWS, *IN_GUIDE]
-SINGLE = [row for row in ALL if not row.build().explorer.compares]
+SINGLE = [row for row in ALL if not row.name.startswith("Pair")]  # by name: nothing is built to list tests
 INTERNAL = {"Floor"}  # what an agent puts around a policy's explorer
 
 SIZES = np.array([1.0, 2.0, 1.0, 2.0, 1.0, 2.0])
@@ -79,7 +79,14 @@ def test_every_explorer_has_a_row():
     require_exported(explorers, {name: part for name, part in parts.items() if name not in INTERNAL})
     require_rows("explorers.py", parts, {row.name for row in ROWS})
     for row in ALL:
-        assert type(row.build().explorer).__name__ == row.name
+        explorer = row.build().explorer
+        assert type(explorer).__name__ == row.name
+        must = f"an explorer of pairs, and no other, is named Pair...: rename {row.name}"
+        assert explorer.compares == (row not in SINGLE), must
+
+
+def test_every_explorer_is_described():
+    require_described(explorers, defined(explorers, Explorer))
 
 
 def test_the_row_of_the_guide_can_be_written_and_is_missed():
@@ -199,6 +206,49 @@ def test_means_are_latent_or_rewards_as_the_scale_says(row):
             np.testing.assert_allclose(found, expected, err_msg=advice)
 
 
+@dataclass(frozen=True)
+class Sure(ItemGaussian):
+    """Beliefs of a given mean, with all that an explorer may ask for."""
+
+    @property
+    def members(self):
+        return self.mean[None] + jnp.asarray([-0.5, 0.0, 0.5])[:, None]
+
+    @property
+    def num_members(self):
+        return 3
+
+    def plan(self):
+        return jnp.zeros_like(self.mean, jnp.int64)
+
+
+LATE = 10_000  # decisions: after any warm-up
+
+
+def rise(explorer):
+    """By how much scores rise, in the median over keys, when all means rise from 0 to 50."""
+
+    @jax.jit
+    @functools.partial(jax.vmap, in_axes=(0, None))
+    def scores(key, mean):
+        return explorer.scores(key, Sure(jnp.full(ARMS, mean), jnp.full(ARMS, 4.0)), jnp.int64(LATE))
+
+    keys = jax.random.split(jax.random.key(2), 101)
+    return float(np.median(scores(keys, 50.0) - scores(keys, 0.0)))
+
+
+@every_single
+def test_scores_are_on_the_scale_that_they_say(row):
+    """Rewards are those of a logistic model, as in the tests of `means`."""
+    explorer = row.build().explorer
+    low, high = {"latent": (50.0, 50.0), "reward": (0.0, 1.0), "any": (0.0, 0.0)}[explorer.score_scale]
+    with jax.enable_x64(True):
+        found = rise(explorer)
+    should = f"{low:g}" if low == high else f"{low:g} to {high:g}"
+    must = f"`score_scale` says {explorer.score_scale!r}, so that scores must rise by {should} with means"
+    assert low - 1e-6 <= found <= high + 1e-6, f"{must} that rise by 50, got {found:g}"
+
+
 @every_single
 def test_a_pointwise_score_does_not_depend_on_the_other_arms(row):
     policy, state = trained(row)
@@ -209,7 +259,8 @@ def test_a_pointwise_score_does_not_depend_on_the_other_arms(row):
     key = jax.random.key(4)
     together = np.asarray(scored(policy, state, key, CONTEXTS))
     fewer = np.asarray(scored(policy, state, key, CONTEXTS[2:5]))
-    np.testing.assert_allclose(together[2:5], fewer, rtol=1e-9)
+    must = "`pointwise` says that an arm's score is the same whichever arms are scored with it; remove it"
+    np.testing.assert_allclose(together[2:5], fewer, rtol=1e-9, err_msg=must)
     agent = superarm.Agent(policy)
     rows = agent.shortlist(CONTEXTS, 3)
     assert len(set(rows.tolist())) == 3
@@ -220,10 +271,18 @@ def test_a_monotone_score_rises_with_mean_and_width(row):
     policy, _ = trained(row)
     if not policy.explorer.monotone:
         return
+    must = (
+        "`monotone` says that a score rises with the mean and the width, for every key, and depends on "
+        "nothing else: remove it, or let arms with the same mean and width have the same score"
+    )
     with jax.enable_x64(True):
-        grid = ItemGaussian(jnp.asarray([0.0, 0.1, 0.1]), jnp.asarray([4.0, 4.0, 1.0]))
-        first, second, third = policy.explorer.scores(jax.random.key(0), grid, jnp.int64(3)).tolist()
-    assert first < second < third
+        # Arms 0 and 1 are alike, and so are 3 and 4; arm 2 has the mean of 3, and the width of 0.
+        grid = ItemGaussian(jnp.asarray([0.0, 0.0, 0.1, 0.1, 0.1]), jnp.asarray([4.0, 4.0, 4.0, 1.0, 1.0]))
+        keys = jax.random.split(jax.random.key(0), 50)
+        scores = jax.jit(jax.vmap(lambda key: policy.explorer.scores(key, grid, jnp.int64(3))))(keys)
+    steps = np.diff(np.asarray(scores), axis=1)
+    assert (steps[:, [0, 3]] == 0.0).all(), must
+    assert (steps[:, [1, 2]] > 0.0).all(), must
 
 
 def fixed(policy) -> dict[str, int]:

@@ -2,7 +2,8 @@
 
 `tests/golden/runs.json` was made with the code of commit 08d0735: hashes of the items chosen by a run and by
 an agent, the run's regret and the sum of the agent's propensities. A row may change only with a reason in the
-changelog. A preset must also decide alike in a compiled world and in the same world stepped on the host.
+changelog; that of a new preset is made by `RECORD`. A preset must also decide alike in a compiled world and
+in the same world stepped on the host.
 """
 
 from __future__ import annotations
@@ -10,8 +11,10 @@ from __future__ import annotations
 import hashlib
 import json
 import warnings
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -26,7 +29,9 @@ from superarm.environments.linear import LinearScores
 from superarm.pytree import pytree
 from support.agent_presets import BUILDS, agent_of, drive
 
-GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "runs.json").read_text(encoding="utf-8"))
+TABLE = Path(__file__).parents[1] / "golden" / "runs.json"
+GOLDEN = json.loads(TABLE.read_text(encoding="utf-8"))
+RECORD = "pytest -n0 tests/contract/test_golden_runs.py --record"
 ARMS, DIM, ROUNDS, SEED = 8, 4, 60, 3
 
 # Networks compile for long: `make test-full` has all presets, these are one of each kind.
@@ -89,20 +94,15 @@ def ran(policy, world, rounds: int):
         return superarm.simulate(policy, world, rounds=rounds, seeds=[SEED], workers=0).table
 
 
-def test_every_preset_is_in_the_table():
-    assert set(GOLDEN) == set(BUILDS) == set(superarm.policies.__all__)
-
-
-@pytest.mark.parametrize("name", MANY)
-def test_a_run_is_as_it_was(name):
+def of_a_run(name: str) -> dict[str, Any]:
+    """What the table has of a preset's run."""
     policy = BUILDS[name]()
     table = ran(policy, world_of(name, policy), ROUNDS)
-    assert hashed(table["items"]) == GOLDEN[name]["items"]
-    assert table["regret"].sum() == pytest.approx(GOLDEN[name]["regret"], rel=1e-9)
+    return {"items": hashed(table["items"]), "regret": float(table["regret"].sum())}
 
 
-@pytest.mark.parametrize("name", MANY)
-def test_an_agent_decides_as_it_did(name):
+def of_an_agent(name: str) -> dict[str, Any]:
+    """What the table has of an agent with a preset."""
     agent, chosen = agent_of(name), []
     select = agent.select
 
@@ -114,9 +114,67 @@ def test_an_agent_decides_as_it_did(name):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
         drive(agent, np.random.default_rng(11), 25, [])
-    assert hashed([decision.items for decision in chosen]) == GOLDEN[name]["agent_items"]
     known = [decision.propensities for decision in chosen if decision.propensities is not None]
-    assert sum(float(one.sum()) for one in known) == pytest.approx(GOLDEN[name]["agent_propensity"], rel=1e-9)
+    return {
+        "agent_items": hashed([decision.items for decision in chosen]),
+        "agent_propensity": sum(float(one.sum()) for one in known),
+    }
+
+
+def record(table: Path, names: Collection[str]) -> list[str]:
+    """Make the rows that the table has not; a row that is there stays."""
+    rows = json.loads(table.read_text(encoding="utf-8"))
+    missing = sorted(set(names) - set(rows))
+    rows |= {name: of_a_run(name) | of_an_agent(name) for name in missing}
+    text = json.dumps({name: rows[name] for name in sorted(rows)}, indent=1)
+    table.write_text(f"{text}\n", encoding="utf-8")
+    return missing
+
+
+def test_every_preset_is_in_the_table(request):
+    """With `--record`, those that are not are written into it."""
+    if request.config.getoption("record"):
+        record(TABLE, BUILDS)
+        GOLDEN.update(json.loads(TABLE.read_text(encoding="utf-8")))
+    missing = sorted(set(BUILDS) - set(GOLDEN))
+    assert not missing, f"make the row of {', '.join(missing)} in {TABLE.name} by: {RECORD}"
+    gone = sorted(set(GOLDEN) - set(BUILDS))
+    assert not gone, f"remove the row of {', '.join(gone)} from {TABLE.name}: there is no such preset"
+    assert set(BUILDS) == set(superarm.policies.__all__)
+
+
+def test_a_row_is_recorded_as_it_was(tmp_path):
+    table = tmp_path / "runs.json"
+    rows = {name: row for name, row in GOLDEN.items() if name != "comb_ts"}
+    table.write_text(json.dumps(rows), encoding="utf-8")
+    assert record(table, GOLDEN) == ["comb_ts"]
+    recorded = json.loads(table.read_text(encoding="utf-8"))
+    require_golden("comb_ts", recorded.pop("comb_ts"))
+    assert recorded == rows
+    written = table.read_text(encoding="utf-8")
+    assert record(table, GOLDEN) == []
+    assert table.read_text(encoding="utf-8") == written
+
+
+def test_the_guide_says_how_a_row_is_made():
+    assert RECORD in (TABLE.parents[2] / "docs" / "add-a-policy.md").read_text(encoding="utf-8")
+
+
+def require_golden(name: str, found: dict[str, Any]) -> None:
+    """Hashes as they are, numbers to the rounding of another processor."""
+    for key, value in found.items():
+        expected = GOLDEN[name][key]
+        assert value == (expected if isinstance(value, str) else pytest.approx(expected, rel=1e-9)), key
+
+
+@pytest.mark.parametrize("name", MANY)
+def test_a_run_is_as_it_was(name):
+    require_golden(name, of_a_run(name))
+
+
+@pytest.mark.parametrize("name", MANY)
+def test_an_agent_decides_as_it_did(name):
+    require_golden(name, of_an_agent(name))
 
 
 @pytest.mark.parametrize("name", [*MANY, pytest.param("planned")])

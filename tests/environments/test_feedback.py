@@ -1,20 +1,19 @@
-"""Rewards, click models and choices: every formula against NumPy, every law against its frequencies."""
+"""Click models and choices: every formula against NumPy, every law against its frequencies."""
 
 from __future__ import annotations
 
-import functools
-import itertools
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given
 
 import superarm
 from superarm import oracles, rewards
+from superarm.contract import Oracle
 from superarm.environments import (
     alpha_regret,
     assortment_choices,
@@ -24,34 +23,17 @@ from superarm.environments import (
     linear_scores,
     nonlinear_scores,
 )
-from superarm.types import Decision, Offer
+from superarm.pytree import pytree
+from superarm.types import Choice, Decision, Offer
+from support.small_problems import SOLVE, best_revenue, in_double, quick, vectors
 
 TOP = superarm.top_k(3)
-SOLVE = jax.jit(lambda oracle, key, scores, mask: oracle.solve(key, scores, mask))
-VALUE = jax.jit(lambda reward, items, mask, scores: reward.value(items, mask, scores))
-quick = settings(max_examples=40, deadline=None, derandomize=True)
 
 
 @pytest.fixture(autouse=True)
 def double():
     with jax.enable_x64(True):
         yield
-
-
-def in_double(test):
-    """For property tests, whose examples run after the fixture's first use."""
-
-    @functools.wraps(test)
-    def wrapped(*args, **kwargs):
-        with jax.enable_x64(True):
-            return test(*args, **kwargs)
-
-    return wrapped
-
-
-def vectors(low: float, high: float, size: int):
-    values = st.floats(low, high, allow_subnormal=False)
-    return st.lists(values, min_size=size, max_size=size).map(np.array)
 
 
 def decision(items, slots: int | None = None) -> Decision:
@@ -95,153 +77,6 @@ def near(sample, mean) -> None:
     assert np.all(np.abs(sample.mean(0) - mean) <= 4.5 * error + 1e-12)
 
 
-# --- rewards ---
-
-WEIGHTS, REVENUES = np.array([1.0, 0.7, 0.7, 0.2]), np.array([0.5, 1.0, 2.0, 4.0, 0.0])
-REWARDS = {
-    "sum": (rewards.Sum(), lambda items, v: v.sum(), 2.0),
-    "position": (
-        rewards.position_weighted(WEIGHTS),
-        lambda items, v: (WEIGHTS[: len(v)] * v).sum(),
-        np.linalg.norm(WEIGHTS),
-    ),
-    "cascade": (rewards.Cascade(), lambda items, v: 1.0 - np.prod(1.0 - np.clip(v, 0.0, 1.0)), 2.0),
-    "mnl": (
-        rewards.mnl_revenue(REVENUES),
-        lambda items, v: (REVENUES[items] * np.exp(v)).sum() / (1.0 + np.exp(v).sum()),
-        2.0,
-    ),
-    "function": (
-        rewards.function(lambda items, mask, v: jnp.max(v, where=mask, initial=0.0)),
-        lambda items, v: max(v.max(initial=0.0), 0.0),
-        1.0,
-    ),
-}
-every_reward = pytest.mark.parametrize("name", REWARDS)
-ITEMS = jnp.array([3, 0, 1, 2], jnp.int32)
-ALL = jnp.ones(4, bool)
-
-
-@every_reward
-def test_a_reward_is_its_formula_and_lipschitz(name):
-    reward, formula, constant = REWARDS[name]
-
-    @quick
-    @given(vectors(-3, 3, 4), vectors(-3, 3, 4))
-    def check(v, other):
-        value = float(VALUE(reward, ITEMS, ALL, v))
-        assert value == pytest.approx(formula(np.asarray(ITEMS), v), abs=1e-12)
-        difference = abs(value - float(VALUE(reward, ITEMS, ALL, other)))
-        assert difference <= constant * np.linalg.norm(v - other) + 1e-12
-
-    check()
-
-
-@every_reward
-def test_a_slot_that_is_not_used_does_not_count(name):
-    reward, formula, _ = REWARDS[name]
-    v = np.array([0.3, 0.9])
-    padded = np.array([*v, np.nan, 7.0])
-    items, mask = jnp.array([3, 1, -1, -1], jnp.int32), jnp.array([True, True, False, False])
-    assert float(VALUE(reward, items, mask, padded)) == pytest.approx(formula(np.array([3, 1]), v))
-    nothing = VALUE(reward, jnp.full(4, -1, jnp.int32), jnp.zeros(4, bool), padded)
-    assert float(nothing) == 0.0
-
-
-@pytest.mark.parametrize("name", ["sum", "position", "cascade"])
-def test_rewards_are_monotone_in_the_scores(name):
-    reward = REWARDS[name][0]
-
-    @quick
-    @given(vectors(-0.5, 1.5, 4), vectors(0, 1, 4))
-    def check(v, more):
-        assert float(VALUE(reward, ITEMS, ALL, v + more)) >= float(VALUE(reward, ITEMS, ALL, v)) - 1e-12
-
-    check()
-
-
-def test_revenue_of_a_set_may_fall_when_a_cheap_item_gains_utility():
-    reward, pair = rewards.mnl_revenue([1.0, 10.0]), (jnp.array([0, 1], jnp.int32), jnp.ones(2, bool))
-    assert float(reward.value(*pair, jnp.array([3.0, 1.0]))) < float(
-        reward.value(*pair, jnp.array([0.0, 1.0]))
-    )
-
-
-def test_revenue_with_utilities_beyond_the_exponent_range():
-    reward, pair = rewards.mnl_revenue([1.0, 3.0]), (jnp.array([0, 1], jnp.int32), jnp.ones(2, bool))
-    assert float(reward.value(*pair, jnp.array([1000.0, 1000.0]))) == 2.0
-    assert float(reward.value(*pair, jnp.array([1000.0, -1000.0]))) == 1.0
-    assert float(reward.value(*pair, jnp.array([-1000.0, -1000.0]))) == 0.0
-
-
-# --- oracles for these rewards ---
-
-
-@quick
-@given(vectors(-1, 2, 5), st.integers(0, 99))
-@in_double
-def test_top_k_is_the_best_ranking(scores, seed):
-    with jax.numpy_rank_promotion("allow"):
-        items = np.asarray(SOLVE(TOP, jax.random.key(seed), scores, np.ones(5, bool)).items)
-    weights = WEIGHTS[[0, 1, 3]]
-    lists = [list(items) for items in itertools.permutations(range(5), 3)]
-    for worth in (
-        lambda v: (weights * v).sum(),
-        lambda v: 1.0 - np.prod(1.0 - np.clip(v, 0.0, 1.0)),
-    ):
-        assert worth(scores[items]) >= max(worth(scores[items]) for items in lists) - 1e-12
-
-
-def revenue(revenues, utilities, items) -> float:
-    """In powers of the highest utility, to reach beyond the exponent range."""
-    items = list(items)
-    highest = max(0.0, utilities[items].max(initial=0.0))
-    weights = np.exp(utilities[items] - highest)
-    return float((revenues[items] * weights).sum() / (np.exp(-highest) + weights.sum()))
-
-
-def best_revenue(revenues, utilities, mask, size: int) -> float:
-    arms = np.flatnonzero(mask)
-    sets = (itertools.combinations(arms, count) for count in range(size + 1))
-    return max(revenue(revenues, utilities, items) for items in itertools.chain.from_iterable(sets))
-
-
-@settings(max_examples=150, deadline=None, derandomize=True)
-@given(
-    st.one_of(vectors(0, 10, 7), st.lists(st.integers(0, 3), min_size=7, max_size=7).map(np.array)),
-    vectors(-1, 1, 7),
-    st.sampled_from([1.0, 5.0, 50.0, 800.0]),
-    st.lists(st.booleans(), min_size=7, max_size=7).map(np.array),
-    st.integers(0, 99),
-)
-@in_double
-def test_assortments_are_best(revenues, utilities, scale, mask, seed):
-    revenues, utilities = revenues.astype(float), scale * utilities
-    choice = SOLVE(oracles.assortment(revenues, 3), jax.random.key(seed), utilities, mask)
-    items = np.asarray(choice.items)[np.asarray(choice.mask)]
-    best = best_revenue(revenues, utilities, mask, 3)
-    assert bool(choice.feasible)
-    assert np.all(mask[items])
-    assert len(set(items)) == len(items)
-    assert revenue(revenues, utilities, items) >= best * (1 - 1e-12)
-    assert len(items) > 0 or not np.any(mask & (revenues > 0))
-
-
-@quick
-@given(vectors(0, 10, 6), vectors(-3, 3, 6), vectors(0, 2, 6))
-@in_double
-def test_revenue_of_the_best_assortment_is_monotone(revenues, utilities, more):
-    everything = np.ones(6, bool)
-    before = best_revenue(revenues, utilities, everything, 3)
-    assert best_revenue(revenues, utilities + more, everything, 3) >= before - 1e-12
-
-
-def test_assortments_break_ties_by_key():
-    oracle, scores = oracles.assortment(np.full(4, 2.0), 2), jnp.zeros(4)
-    found = {tuple(sorted(SOLVE(oracle, jax.random.key(s), scores, ALL).items.tolist())) for s in range(60)}
-    assert found == set(itertools.combinations(range(4), 2))
-
-
 # --- nonlinear scores ---
 
 FORMULAS = {
@@ -268,8 +103,8 @@ def test_worlds_and_contexts_lie_on_the_sphere_and_are_drawn_anew():
     environment = nonlinear_scores(TOP, dim=3, num_arms=2000)
     worlds = [environment.init(jax.random.key(seed)) for seed in range(2)]
     contexts = [np.asarray(environment.offer(worlds[0], jax.random.key(seed)).contexts) for seed in range(2)]
-    for vectors in (*worlds, *contexts):
-        assert np.allclose(np.linalg.norm(vectors, axis=-1), 1.0)
+    for rows in (*worlds, *contexts):
+        assert np.allclose(np.linalg.norm(rows, axis=-1), 1.0)
     near(contexts[0], np.zeros(3))
     near(contexts[0] ** 2, np.full(3, 1 / 3))
     assert not np.allclose(worlds[0], worlds[1])
@@ -424,6 +259,41 @@ def test_pairs_of_item_and_position():
     means = np.outer(attractions, EXAMINATION).ravel()
     matched = environment.oracle.solve(jax.random.key(0), means, np.ones(15, bool))
     assert float(seen.best[0]) == pytest.approx(means[np.asarray(matched.items)].sum())
+
+
+@pytree
+@dataclass(frozen=True)
+class Ranking(Oracle):
+    """A user's own top three."""
+
+    exact_for: ClassVar[frozenset[str]] = frozenset({"sum", "position-weighted"})
+    native: ClassVar[bool] = True
+    factor: ClassVar[float] = 1.0
+    size: ClassVar[int] = 3
+    top: ClassVar[int] = 3
+
+    def check(self, num_arms):
+        pass
+
+    def solve(self, key, scores, mask):
+        items = jnp.argsort(-jnp.where(mask, scores, -jnp.inf))[:3].astype(jnp.int32)
+        return Choice(items=items, mask=jnp.ones(3, bool), feasible=jnp.asarray(True))
+
+
+class Unranked(Ranking):
+    """The same three in any order."""
+
+    exact_for = frozenset({"sum"})
+
+
+def test_pairs_take_any_oracle_of_the_best_in_their_order():
+    built = [clicks(oracle, position_input=True, num_arms=5) for oracle in (TOP, Ranking())]
+    world, offer = on_sphere(10), Offer(jnp.ones((15, 13)), jnp.ones(15, bool))
+    pairs = built[0].oracle.solve(jax.random.key(0), jnp.arange(15.0), offer.mask)
+    best = [float(one.respond(world, jax.random.key(1), offer, decision(pairs.items)).best) for one in built]
+    assert best[0] == best[1]
+    with pytest.raises(ValueError, match=r"^clicks: oracle must be exact for the reward PositionWeighted"):
+        clicks(Unranked(), position_input=True, num_arms=5)
 
 
 def test_pairs_of_the_document_model_do_not_depend_on_the_position():
@@ -674,15 +544,6 @@ ERRORS = [
     (lambda: assortment_choices([1.0], 1, scale=-1.0), "assortment_choices: scale must be >= 0, got -1.0"),
     (lambda: alpha_regret(linear_scores(), 0.0), "alpha_regret: alpha must be > 0, got 0.0"),
     (lambda: alpha_regret(linear_scores(), 1.5), "alpha_regret: alpha must be between 0 and 1, got 1.5"),
-    (
-        lambda: rewards.position_weighted([0.5, 1.0]),
-        "position_weighted: weights must never rise, got 0.5 before 1",
-    ),
-    (
-        lambda: rewards.position_weighted([1.0]).value(ITEMS, ALL, jnp.zeros(4)),
-        "position_weighted: a set must have at most 1 slots, got 4",
-    ),
-    (lambda: rewards.mnl_revenue([-1.0]), "mnl_revenue: revenues must be >= 0, got values from -1 to -1"),
 ]
 TYPE_ERRORS = [
     (
@@ -697,7 +558,6 @@ TYPE_ERRORS = [
         lambda: clicks(TOP, reward=rewards.Cascade),
         "clicks: reward must be a function, or extend superarm.rewards.Reward, got the class Cascade itself",
     ),
-    (lambda: rewards.function(3), "function: fn must be callable, got int"),
     (
         lambda: alpha_regret(3, 0.5),
         "alpha_regret: environment must extend superarm.contract.Environment, got int",

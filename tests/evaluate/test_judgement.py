@@ -13,12 +13,12 @@ from typer.testing import CliRunner
 
 import superarm
 from superarm import Agent
-from superarm.agent.store import journal
+from superarm.agent.store import offers
 from superarm.cli.app import app
 from superarm.errors import StoreError
 from superarm.evaluate import LogError, agent_log, command, event_log, judge, judge_grid
 from superarm.evaluate.command import judged_lines
-from superarm.evaluate.logs import features
+from superarm.evaluate.logs import room
 
 EVENTS = 3000
 
@@ -222,7 +222,7 @@ def test_an_offer_that_comes_again_is_read_once(tmp_path, monkeypatch):
     read = []
     module = sys.modules["superarm.evaluate.logs.agent_log"]
     monkeypatch.setattr(
-        module, "offer_of", lambda *args: read.append(args[2].offer) or journal.offer_of(*args)
+        module, "offer_of", lambda *args: read.append(args[2].offer) or offers.offer_of(*args)
     )
     contexts = np.random.default_rng(0).normal(size=(2, 4, 3))
     with Agent(superarm.epsilon_greedy(epsilon=0.5), store=tmp_path / "agent") as agent:
@@ -238,7 +238,7 @@ def test_an_offer_that_comes_again_is_read_once(tmp_path, monkeypatch):
     with pytest.raises(ValueError, match="agent_log: rows must be >= 1, got 0"):
         agent_log(tmp_path / "agent", rows=0)
     read.clear()
-    monkeypatch.setattr(features, "MAX_NUMBERS", 100)
+    monkeypatch.setattr(room, "MAX_NUMBERS", 100)
     with pytest.raises(LogError, match=r"agent_log: log must have at most 100 numbers .*, got 12 x 4 x 3"):
         agent_log(tmp_path / "agent")
     assert read == []
@@ -251,13 +251,13 @@ def test_a_log_is_read_as_it_was_while_its_agent_forgets(tmp_path, monkeypatch):
     agent = Agent(superarm.lin_ucb(), min_propensity=0.1, store=store)
     for _ in range(5):
         agent.update(agent.select(rng.normal(size=(3, 2))), 1.0)
-    sizes = journal.offer_sizes
+    offer_of = offers.offer_of
 
     def late(*args):
         agent.checkpoint()  # the entries that were read are gone from the file
-        return sizes(*args)
+        return offer_of(*args)
 
-    monkeypatch.setattr(sys.modules["superarm.evaluate.logs.agent_log"], "offer_sizes", late)
+    monkeypatch.setattr(sys.modules["superarm.evaluate.logs.agent_log"], "offer_of", late)
     assert agent_log(tmp_path / "agent").contexts.shape == (5, 3, 2)
     with pytest.raises(LogError, match="got none"):
         agent_log(tmp_path / "agent")

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import superarm
 from superarm.evaluate import LogError, off_policy, read_log
-from superarm.evaluate.logs import features, files
+from superarm.evaluate.logs import room
 
 
 class Stream:
@@ -483,14 +483,17 @@ def test_other_bad_arguments_are_said(tmp_path):
 
 def test_sizes_are_bounded(tmp_path, monkeypatch):
     """Before memory is taken: the message has what it would be."""
-    monkeypatch.setattr(features, "MAX_NUMBERS", 30)
+    monkeypatch.setattr(room, "MAX_NUMBERS", 30)
     with pytest.raises(LogError, match=r"at most 30 numbers .*, got 4 x 3 x 9; read fewer with rows="):
         read_log(WIDE)
-    with pytest.raises(LogError, match="got 4 x 3 x 3"):
-        read_log(coba_frame().iloc[[0, 1, 2, 0]], layout="coba")
+    with pytest.raises(LogError, match=r"context must have .* and 3 numbers in all, got more by row 1"):
+        read_log(coba_frame(), layout="coba")
     with pytest.raises(LogError, match="got 2 x 3 x 6"):
         read_log(LONG, layout="long", features=("x_1",), categories=("x_1",), rows=5)
-    monkeypatch.setattr(files, "MAX_ROWS", 3)
+    monkeypatch.setattr(room, "MAX_NUMBERS", 90)
+    with pytest.raises(LogError, match="got 4 x 3 x 15"):
+        read_log(coba_frame().iloc[[0, 1, 2, 0]], layout="coba")
+    monkeypatch.setattr(room, "MAX_ROWS", 3)
     for source in sources(WIDE, tmp_path).values():
         with pytest.raises(LogError, match=r"log must have at most 3 rows and .* bytes, got 4 rows"):
             read_log(source, features=())

@@ -5,12 +5,14 @@ from __future__ import annotations
 from itertools import product
 
 import jax
+import numpy as np
 import pytest
 
 import superarm
+from superarm import explorers
 from superarm.choosers.duel import STRATEGIES
 from superarm.environments import duels, linear_scores, logistic_scores
-from superarm.policies.combine import CHOOSERS, Combination, combinations
+from superarm.policies.combine import CHOOSERS, WIDE, Combination, combinations
 
 SET = superarm.top_k(2)
 CHOSEN = {"one arm": (None,), "a set": (SET,), "a duel": STRATEGIES}
@@ -63,7 +65,12 @@ def world_of(one: Combination):
 def test_every_combination_learns(one, width, chooser):
     world = world_of(one)
     policy = superarm.combine(
-        one.model, explorer=one.explorer, chooser=chooser, width=width or None, radius=0.3, **small(one)
+        one.model,
+        explorer=one.explorer,
+        chooser=chooser,
+        width=width or None,
+        **({"radius": 0.3} if one.explorer in WIDE else {}),
+        **small(one),
     )
     chance = superarm.combine("logistic", explorer="uniform", chooser=chooser, learn_every=1000)
     result = superarm.compare(
@@ -137,3 +144,37 @@ def test_a_model_of_one_s_own():
     policy = superarm.combine(model, explorer="ensemble", members=3, chooser=SET)
     assert policy.model.model is model
     assert policy.explorer.link == "logistic"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            {"explorer": explorers.Greedy(), "radius": 2.0},
+            "'ucb' and 'ts': an explorer brings its own settings",
+        ),
+        ({"explorer": explorers.Greedy(), "epsilon": 0.2}, "'epsilon-greedy': an explorer brings its own"),
+        ({"explorer": "greedy", "radius": 2.0}, "radius must be left out but for .*: got 'greedy'"),
+        ({"explorer": "ucb", "draws": 3}, "draws must be left out but for the explorer 'ts': got 'ucb'"),
+        ({"explorer": "ts", "members": 3}, "members must be left out but for the explorer 'ensemble'"),
+        ({"explorer": "Greedy"}, r"or an explorer, such as superarm.explorers.Greedy\(\), got 'Greedy'"),
+    ],
+)
+def test_an_option_that_would_change_nothing_is_refused(arguments, message):
+    with pytest.raises(ValueError, match=f"^combine: .*{message}"):
+        superarm.combine("linear", **arguments)
+
+
+def test_a_function_that_is_not_called_is_told_to_be():
+    with pytest.raises(TypeError, match="got the function top_k; call it"):
+        superarm.combine("linear", explorer=superarm.top_k)
+
+
+def test_propensities_that_are_refused_name_what_is_in_the_way():
+    """The explorer that another wraps, and the oracle."""
+    drawn = superarm.combine("logistic", explorer="ts", chooser=superarm.top_k(2))
+    packed = superarm.combine("linear", chooser=superarm.oracles.knapsack([1.0, 2.0, 1.0], 2.0))
+    for policy, name in ((drawn, "Thompson"), (packed, type(packed.chooser.oracle).__name__)):
+        state = policy.init(jax.random.key(0), superarm.Spec(dim=2, num_arms=3, capacity=5))
+        with pytest.raises(TypeError, match=f"got {name}$"):
+            policy.propensities(state, np.ones((3, 2)), 0)

@@ -604,7 +604,6 @@ def test_an_ensembles_reach_is_the_deviation_of_its_members_differences():
         (lambda: superarm.nvldb(rule="both"), "rule must be one of 'ucb', 'ts', got 'both'"),
         (lambda: superarm.nvldb(strategy="all"), "strategy must be one of"),
         (lambda: superarm.max_inp(link="poisson"), "link must be one of 'logistic', 'probit', 'exponential'"),
-        (lambda: superarm.warm_up(superarm.max_inp()), "got a duel"),
         (lambda: superarm.nvldb(superarm.glm()), "model must be neural(...)"),
         (lambda: superarm.nvldb(superarm.neural()), "loss of a duel must be one of 'logistic'"),
         (lambda: superarm.nvldb(strat="optimistic"), "nvldb: an argument must be known by its name, got"),

@@ -13,7 +13,7 @@ import pytest
 import superarm
 from superarm import compiler
 from superarm.contract import Environment, Oracle
-from superarm.environments import catalogue, linear_scores, longest_path
+from superarm.environments import catalogue, duels, linear_scores, longest_path
 from superarm.jobs import processes as workers
 from superarm.pytree import pytree
 from superarm.simulation import run as rollout
@@ -202,11 +202,23 @@ def test_infeasible_rounds_are_told():
         (lambda: longest_path(dim=2.5), "longest_path: dim must be a whole number, got float"),
         (
             lambda: superarm.simulate(superarm.lin_ucb(), linear_scores(), rounds=0),
-            "compare: rounds must be >= 1, got 0",
+            "simulate: rounds must be >= 1, got 0",
         ),
         (
             lambda: superarm.simulate(superarm.lin_ucb(), linear_scores(), rounds=5, seeds=[-1]),
-            "compare: seeds must be >= 0, got -1",
+            "simulate: seeds must be >= 0, got -1",
+        ),
+        (
+            lambda: superarm.simulate(superarm.lin_ucb(), linear_scores(), rounds=5, engine="ry"),
+            "simulate: engine must be one of 'local', 'ray', got 'ry'; did you mean 'ray'?",
+        ),
+        (
+            lambda: superarm.compare({"ucb": superarm.lin_ucb()}, linear_scores(), rounds=5, engine="ry"),
+            "compare: engine must be one of 'local', 'ray', got 'ry'; did you mean 'ray'?",
+        ),
+        (
+            lambda: superarm.simulate(superarm.lin_ucb(), duels(), rounds=5),
+            "simulate: policy must choose two arms to compare in Duels, got Best()",
         ),
         (
             lambda: superarm.compare({}, linear_scores(), rounds=5),
@@ -222,7 +234,7 @@ def test_infeasible_rounds_are_told():
         ),
         (
             lambda: superarm.simulate(superarm.lin_ucb(), None, rounds=5),
-            "compare: environment must extend superarm.contract.Environment, got NoneType",
+            "simulate: environment must extend superarm.contract.Environment, got NoneType",
         ),
     ],
 )

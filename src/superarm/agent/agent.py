@@ -23,7 +23,7 @@ from superarm.agent.selection import Selection
 from superarm.agent.session import Session
 from superarm.agent.settings import Settings
 from superarm.agent.state import AgentState
-from superarm.agent.tables import Contexts, Id, Ids, Mask, OnOffer
+from superarm.features.tables import Contexts, Id, Ids, Mask, OnOffer
 
 if TYPE_CHECKING:
     import jax
@@ -272,7 +272,8 @@ class Agent:
 
         Columns: item, score, mean, width (one standard deviation, or the width of a confidence bound; NaN
         where the model has none) and bonus, which is what the score had above the mean of now. The score of
-        an arm in a duel is its utility: what made the two meet is the uncertainty of their difference.
+        an arm in a duel is its utility: what made the two meet is the uncertainty of their difference. For
+        sets chosen by expected rewards, score and mean are rewards; the width stays that of the latent score.
         """
         with self._session.lock:
             self._session.require_open()

@@ -10,7 +10,17 @@ import numpy as np
 
 from superarm import checks
 from superarm.agent.compiled import OfferBuffer, padded
-from superarm.agent.tables import Contexts, Id, Ids, Mask, ids_of, is_plain, mask_of, read_table, row_numbers
+from superarm.features.tables import (
+    Contexts,
+    Id,
+    Ids,
+    Mask,
+    ids_of,
+    is_plain,
+    mask_of,
+    read_table,
+    row_numbers,
+)
 from superarm.policy import Policy
 
 NDArray = np.ndarray[Any, Any]

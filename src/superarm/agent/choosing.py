@@ -18,7 +18,7 @@ from superarm.agent.compiled import OfferBuffer, RawDecision
 from superarm.agent.learner import Learner
 from superarm.agent.selection import Pending, Selection
 from superarm.agent.session import Session
-from superarm.agent.tables import Contexts, Id, Ids, Mask, read_table
+from superarm.features.tables import Contexts, Id, Ids, Mask, OnOffer, read_table
 
 NDArray = np.ndarray[Any, Any]
 MAX_TOGETHER = 256  # decisions in one compiled call: what it takes to begin one is lost in them
@@ -79,6 +79,8 @@ def _recorded(session: Session, offered: Offered, number: int, raw: RawDecision,
 def choose_many(session: Session, batch: Sequence[Any]) -> list[Selection]:
     """Choose once for each of several contexts, or mappings of the arguments of `choose`."""
     wanted = [given if isinstance(given, Mapping) else {"contexts": given} for given in batch]
+    for given in wanted:
+        checks.keywords("select_many", given, OnOffer)
     made: list[Selection] = []
     with session.together():
         while len(made) < len(wanted):
@@ -133,7 +135,8 @@ def shortlist(session: Session, contexts: Contexts | jax.Array, size: int) -> ND
     where, state = "shortlist", session.state
     if state.arms.fixed is not None or not state.traits.pointwise:
         must = "the policy must score items one by one, by their features alone"
-        raise ValueError(f"{where}: {must}, got {state.policy.name}")
+        got = f"{state.policy.name} with the explorer {type(state.first.explorer).__name__}"
+        raise ValueError(f"{where}: {must}, got {got}")
     features: Any = contexts
     if not isinstance(contexts, jax.Array | np.ndarray):
         features = read_table(where, contexts, state.arms.columns, labels=False).values

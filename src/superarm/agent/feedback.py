@@ -10,7 +10,7 @@ import numpy as np
 
 from superarm import checks
 from superarm.agent.selection import Pending
-from superarm.agent.tables import MAX_NUMBER, Id, bounded, id_of
+from superarm.features.tables import MAX_NUMBER, Id, bounded, id_of
 
 NDArray = np.ndarray[Any, Any]
 Outcome = float | bool | Sequence[float | None] | NDArray | Mapping[Id, float]  # as `Agent.update` takes it

@@ -25,8 +25,8 @@ from superarm.agent.compiled import (
     RawDecision,
 )
 from superarm.agent.numpy_linear import FORM, NumpyLinear, usable
-from superarm.agent.tables import bounded
 from superarm.errors import NoChoiceError, StoreError
+from superarm.features.tables import bounded
 from superarm.policy import Epoch, Policy
 from superarm.precision import double
 from superarm.simulation.round import keys_of

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from superarm.agent.tables import Id
+from superarm.features.tables import Id
 
 NDArray = np.ndarray[Any, Any]
 

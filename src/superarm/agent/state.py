@@ -17,8 +17,8 @@ from superarm.agent.learner import Learner
 from superarm.agent.numpy_linear import COMPILED, FORM
 from superarm.agent.selection import Pending
 from superarm.agent.settings import Settings, settings_of
-from superarm.agent.tables import Id
 from superarm.errors import StoreError, UnknownDecisionError
+from superarm.features.tables import Id
 from superarm.policies.anytime import Anytime
 from superarm.policy import Policy
 from superarm.types import Spec

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from superarm import checks, rewards
-from superarm.choosers.oracles import Matching, TopK, matching
+from superarm.choosers.oracles import Matching, matching
 from superarm.contract import Environment, Oracle
 from superarm.environments.semi_bandit import BernoulliWeights, GaussianWeights, Weights, exact, semi_bandit
 from superarm.environments.sphere import Score, SphereArms, sphere_arms
@@ -115,7 +115,7 @@ class PairClicks(Environment):
     """
 
     arms: SphereArms
-    top: TopK
+    top: Oracle
     oracle: Matching
     examination: Array
 
@@ -277,9 +277,11 @@ def _paired(
     if reward is not None or raw:
         must = "reward and raw must be left out with position_input, which returns the number of clicks"
         raise ValueError(f"{where}: {must}, got {'raw' if raw else type(reward).__name__}")
-    if not isinstance(oracle, TopK):
+    checks.part(where, "oracle", oracle, Oracle)
+    if oracle.top is None or not oracle.native:
         must = "oracle must be top_k(k) with position_input, for k positions"
         raise TypeError(f"{where}: {must}, got {type(oracle).__name__}")
+    exact(where, oracle, rewards.position_weighted(np.ones(oracle.size)))  # the best come first
     oracle.check(arms.num_arms)
     pairs = np.indices((arms.num_arms, oracle.size)).reshape(2, -1).T
     everything: Any = np.ones(oracle.size)

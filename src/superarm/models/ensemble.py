@@ -31,6 +31,22 @@ class EnsembleBeliefs(Beliefs):
     state: State
     contexts: Array
     width: Width | None
+    mask: Array | None = None  # (n,) which are on offer, once it is known
+
+    def offered(self, mask: Array) -> EnsembleBeliefs:
+        """The same, of members who know what is on offer."""
+        return replace(self, mask=mask)
+
+    def memo(self, items: Array, mask: Array) -> Any:
+        """(m, ...) the memos of all members, where the model has one."""
+
+        def of_one(state: State) -> Any:
+            return self._believed(state).memo(items, mask)
+
+        of_all = jax.vmap(of_one, (self.ensemble.axes(self.state, self.width),))
+        shapes = jax.eval_shape(of_all, self.state)
+        # Most models have none: nothing is computed for it.
+        return of_all(self.state) if jax.tree.leaves(shapes) else shapes
 
     def member(self, index: Array) -> Array:
         """(n,) the scores of one member, at the cost of one."""
@@ -49,7 +65,11 @@ class EnsembleBeliefs(Beliefs):
         return jax.vmap(self._scores, (self.ensemble.axes(self.state, self.width),))(self.state)
 
     def _scores(self, state: State) -> Array:
-        return self.ensemble.model.beliefs(state, self.contexts, self.width).mean
+        return self._believed(state).mean
+
+    def _believed(self, state: State) -> Any:
+        beliefs = self.ensemble.model.beliefs(state, self.contexts, self.width)
+        return beliefs if self.mask is None else beliefs.offered(self.mask)
 
     @property
     def mean(self) -> Array:
@@ -143,12 +163,12 @@ class Ensemble(Model):
         noise = jax.random.normal(key_noise, (self.size, *event.feedback.shape), FLOAT)
         feedback = event.feedback[None] + self.scale * noise
         axes = self.axes(state, width)
-        # The model's own key is the same for all: a reservoir keeps the same observations for every member.
-        return jax.vmap(
-            lambda one, told: self.model.observe(one, key_model, replace(event, feedback=told), width),
-            (axes, 0),
-            axes.record,
-        )(state, feedback)
+
+        def observed(state: State, feedback: Array, memo: Any) -> Any:
+            # The model's own key is the same for all: a reservoir keeps the same observations for each.
+            return self.model.observe(state, key_model, replace(event, feedback=feedback, memo=memo), width)
+
+        return jax.vmap(observed, (axes, 0, 0), axes.record)(state, feedback, event.memo)
 
     def learn(self, state: State, key: Array, width: Width | None) -> Any:
         """Return every member fitted to its own history."""

@@ -10,7 +10,7 @@ with the preference o, each with a weight w that makes its width 2^-l:
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import jax
@@ -173,11 +173,14 @@ class Layered(Model):
         counts = known & (layer >= 0) & (norm > 0.0)
         weight = jnp.where(counts, precisions[place] / jnp.where(counts, norm, 1.0), 0.0)
         factor = width.absorb(own, width.whiten(own, weight * difference), jnp.zeros(1, FLOAT))[0]
-        duel = Event(
+        duel = replace(
+            event,
             items=event.items[:1],
             features=difference,
             feedback=outcome[None],
             observed=counts[None],
+            variance=(),
+            memo=(),
         )
         slots = record.layers.shape[0]
         slot = jnp.where(counts, record.history.seen, slots)  # out of bounds: dropped

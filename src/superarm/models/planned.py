@@ -15,7 +15,7 @@ import jax.numpy as jnp
 from superarm.contract import Beliefs, Model, Special, Whitened, Width
 from superarm.models.design import g_optimal_weights, rounded_counts
 from superarm.pytree import pytree, static
-from superarm.types import Array, Event, Spec, State
+from superarm.types import Array, DuelScores, Event, Spec, State
 
 
 @pytree
@@ -50,7 +50,8 @@ class PlannedBeliefs(Beliefs):
 
     def offered(self, mask: Array) -> PlannedBeliefs:
         """The same with a plan of the arms on offer alone: a row of zeros has no place in a design."""
-        return replace(self, contexts=jnp.where(mask[:, None], self.contexts, 0.0))
+        contexts = jnp.where(mask[:, None], self.contexts, 0.0)
+        return replace(self, beliefs=self.beliefs.offered(mask), contexts=contexts)
 
     def plan(self) -> Array:
         """(n,) how often each arm is tried."""
@@ -83,6 +84,16 @@ class PlannedBeliefs(Beliefs):
         """As the model's."""
         count: int = self.beliefs.num_members
         return count
+
+    @property
+    def layers(self) -> DuelScores:
+        """As the model's."""
+        found: DuelScores = self.beliefs.layers
+        return found
+
+    def in_blocks(self) -> PlannedBeliefs:
+        """As the model's, with the plan."""
+        return replace(self, beliefs=self.beliefs.in_blocks())
 
     @property
     def mean(self) -> Array:

@@ -124,12 +124,14 @@ class Preferences(Model):
         first, second = event.features
         features = first - second if self._network is None else jnp.concatenate([first, second])
         outcome, known = preference_of(event)
-        preference = Event(
+        preference = replace(
+            event,
             items=event.items[:1],
             features=features[None],
             feedback=outcome[None],
             observed=(known & jnp.any(first != second))[None],
             variance=event.variance if isinstance(event.variance, tuple) else event.variance[:1],
+            cache=(),  # work on two arms, of which the difference alone is observed
         )
         return self.model.observe(state, key, preference, width)
 

@@ -45,7 +45,15 @@ ExplorerName = Literal["ucb", "ts", "ensemble", "perturbed", "greedy", "epsilon-
 EXPLORERS: tuple[ExplorerName, ...] = get_args(ExplorerName)
 CHOOSERS = ("one arm", "a set", "a duel")
 OF_DUELS = ("logistic", *TAILS, "one-pass", "neural-logistic")  # what a preference can be a reward of
-WIDE = ("ucb", "ts")  # explorers that ask for a width
+WIDE: tuple[ExplorerName, ...] = ("ucb", "ts")  # explorers that ask for a width
+# Options, and the explorers that they are for.
+OPTIONS: dict[str, tuple[ExplorerName, ...]] = {
+    "radius": WIDE,
+    "draws": ("ts",),
+    "epsilon": ("epsilon-greedy",),
+    "perturbation": ("ensemble", "perturbed"),
+    "members": ("ensemble",),
+}
 
 
 class LinearSettings(TypedDict, total=False):
@@ -143,7 +151,9 @@ def combine(
         members=checks.count(WHERE, "members", members),
     )
     named = isinstance(explorer, str)
-    kind = checks.one_of(WHERE, "explorer", explorer, EXPLORERS) if named else "ucb"
+    kind = _kind(explorer) if isinstance(explorer, str) else "ucb"
+    given = {"radius": radius, "draws": draws, "epsilon": epsilon}
+    _require_used(explorer, given | {"perturbation": perturbation, "members": members})
     chosen = _chooser(chooser)
     duel = chosen.compares
     if isinstance(chosen, Duel) and isinstance(chooser, str) and kind == "ensemble":
@@ -164,6 +174,30 @@ def combine(
     if not duel:
         scorer = _on_scale(scorer, chosen, part.link)
     return Policy(model=part, width=chosen_width, explorer=scorer, chooser=chosen, name=WHERE)
+
+
+def _kind(explorer: str) -> ExplorerName:
+    """The name of an explorer that `combine` knows; the others are built by their own functions."""
+    from superarm import explorers
+
+    if explorer not in EXPLORERS and explorer in dir(explorers):
+        words = ", ".join(repr(name) for name in EXPLORERS)
+        must = f"explorer must be one of {words}, or an explorer, such as superarm.explorers.{explorer}()"
+        raise ValueError(f"{WHERE}: {must}, got {explorer!r}")
+    return checks.one_of(WHERE, "explorer", explorer, EXPLORERS)
+
+
+def _require_used(explorer: Any, given: Mapping[str, Any]) -> None:
+    """Refuse an option, other than by default, that would change nothing."""
+    parameters = inspect.signature(combine).parameters
+    for name, value in given.items():
+        plain = isinstance(value, int | float)
+        used = isinstance(explorer, str) and explorer in OPTIONS[name]
+        if used or (plain and value == parameters[name].default):
+            continue
+        those = " and ".join(repr(one) for one in OPTIONS[name])
+        own = "an explorer brings its own settings" if not isinstance(explorer, str) else f"got {explorer!r}"
+        raise ValueError(f"{WHERE}: {name} must be left out but for the explorer {those}: {own}")
 
 
 def _on_scale(explorer: Explorer, chooser: Chooser, link: Any) -> Explorer:

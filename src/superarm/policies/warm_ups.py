@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Literal, get_args
 
 from superarm import checks
-from superarm.choosers import Duel
+from superarm.contract import Explorer
 from superarm.explorers import WarmUp
 from superarm.explorers.warm_up import cut
 from superarm.models import Planned
@@ -41,10 +41,10 @@ def warm_up(
     """
     where = "warm_up"
     checks.has(where, "policy", policy, ("model", "explorer", "chooser"))
-    if isinstance(policy.chooser, Duel):
+    if policy.chooser.compares:
         raise TypeError(f"{where}: policy must choose arms or sets, got a duel")
     checks.one_of(where, "plan", plan, PLANS)
-    if isinstance(policy.explorer, WarmUp):
+    if _warms_up(policy.explorer):
         must = "policy must not have a warm-up already (presets that have one take warmup=0)"
         raise ValueError(f"{where}: {must}, got {policy.name}")
     if rounds is None and plan != "each":
@@ -57,3 +57,8 @@ def warm_up(
         model=Planned(policy.model, count) if plan == "design" and count is not None else policy.model,
         explorer=WarmUp(policy.explorer, count, plan, horizon),
     )
+
+
+def _warms_up(explorer: Explorer | None) -> bool:
+    """Whether an explorer, or one that it wraps, is a warm-up."""
+    return explorer is not None and (isinstance(explorer, WarmUp) or _warms_up(explorer.inner))

@@ -15,6 +15,7 @@ import jax
 import numpy as np
 
 from superarm import checks
+from superarm.contract import Width
 from superarm.jobs import engines
 from superarm.jobs.processes import OnRounds
 from superarm.policy import Policy
@@ -24,9 +25,10 @@ from superarm.types import Array, State
 
 @dataclass(frozen=True)
 class Part:
-    """Some members: a policy of so many, their state and the data of their keys (m, ...), as NumPy's."""
+    """Some members: a model of so many, its width, their state and the data of their keys (m, ...)."""
 
-    policy: Policy
+    model: Any
+    width: Width | None
     state: State
     keys: np.ndarray[Any, Any]
 
@@ -75,7 +77,8 @@ def learn_members(
     keys = np.asarray(jax.random.key_data(jax.random.split(key, model.size)))
     jobs = [
         Part(
-            replace(policy, model=replace(model, size=len(group))),
+            replace(model, size=len(group)),
+            policy.width,
             jax.device_get(model.some(state, policy.width, slice(int(group[0]), int(group[-1]) + 1))),
             keys[group],
         )
@@ -91,10 +94,9 @@ def learn_members(
 @double
 def _fitted(generator: Any, part: Part, on_rounds: OnRounds) -> Any:
     """The fits of a part's members, as NumPy's arrays."""
-    return jax.device_get(_learn(part.policy, part.state, part.keys, generator))
+    return jax.device_get(_learn(part.model, part.width, part.state, part.keys, generator))
 
 
 @partial(jax.jit, static_argnames=("generator",))
-def _learn(policy: Policy, state: State, keys: Array, generator: Any) -> Any:
-    model: Any = policy.model
-    return model.learn_with(state, jax.random.wrap_key_data(keys, impl=generator), policy.width)
+def _learn(model: Any, width: Width | None, state: State, keys: Array, generator: Any) -> Any:
+    return model.learn_with(state, jax.random.wrap_key_data(keys, impl=generator), width)

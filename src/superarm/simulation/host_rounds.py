@@ -17,6 +17,7 @@ import numpy as np
 
 from superarm.contract import Environment
 from superarm.policy import Policy, select_on_host
+from superarm.simulation.first_round import check_offer, check_outcome
 from superarm.simulation.round import SimulationError, Trace, round_keys, settle
 from superarm.types import Array, Decision, Offer, Outcome, State
 
@@ -38,8 +39,13 @@ def stepped_chunks(run: Run, state: State) -> tuple[Steps, float]:
         key_offer, key_respond, key_select, key_observe = round_keys(keys, jnp.int64(count))
         now = environment.at_round(world, count)
         offer = _offer(environment, now, key_offer) if native else environment.offer(now, key_offer)
+        first = not native and count == run.origin
+        if first:
+            check_offer(environment, policy, offer)
         decision = choose(policy, state, key_select, offer, jnp.int64(count - run.origin))
         outcome = respond(environment, now, key_respond, offer, decision)
+        if first:
+            check_outcome(environment, decision, outcome)
         return _settle_jitted(policy, state, key_observe, decision, _as_arrays(outcome), run.keep_events)
 
     def steps(state: State, start: int, length: int) -> tuple[State, Trace]:

@@ -68,7 +68,7 @@ def simulate(
     200
     """
     checks.has("simulate", "policy", policy, ("epochs", "check"))
-    return compare({policy.name: policy}, environment, rounds=rounds, seeds=seeds, **options)
+    return _compared("simulate", {policy.name: policy}, environment, rounds=rounds, seeds=seeds, **options)
 
 
 @checks.named
@@ -111,9 +111,38 @@ def compare(
     >>> bool(finals.loc["ucb", "regret"] < finals.loc["chance", "regret"])
     True
     """
-    where = "compare"
     if not policies:
-        raise ValueError(f"{where}: policies must name at least one policy, got none")
+        raise ValueError("compare: policies must name at least one policy, got none")
+    return _compared(
+        "compare",
+        policies,
+        environment,
+        rounds=rounds,
+        seeds=seeds,
+        workers=workers,
+        engine=engine,
+        address=address,
+        record_every=record_every,
+        keep_items=keep_items,
+        progress=progress,
+    )
+
+
+def _compared(
+    where: str,
+    policies: Mapping[str, Policy | Anytime],
+    environment: Environment,
+    *,
+    rounds: int,
+    seeds: int | Sequence[int],
+    workers: int | None = None,
+    engine: EngineName = "local",
+    address: str | None = None,
+    record_every: int = 1,
+    keep_items: bool = True,
+    progress: bool | None = None,
+) -> Result:
+    """As `compare`, which `where` names in errors, or another function of the user's."""
     checks.count(where, "rounds", rounds)
     checks.count(where, "record_every", record_every)
     checks.part(where, "environment", environment, Environment)
@@ -121,7 +150,7 @@ def compare(
     chosen = _seeds(where, seeds)
     environment.check()
     for policy in policies.values():
-        check_meeting(where, "policies", policy, environment, rounds)
+        check_meeting(where, "policies" if where == "compare" else "policy", policy, environment, rounds)
     keep = keep_items and record_every == 1
     labels = [label for label in policies for _ in chosen]
     jobs = [

@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from superarm.agent.store.entries import head_of, newest
-from superarm.agent.store.lock import FolderLock, Mark, this_boot
-from superarm.agent.store.log_file import LOG, read_file, worded
 from superarm.agent.store.state_file import STATE, write_state
 from superarm.errors import StoreError
+from superarm.storage.entries import head_of, newest
+from superarm.storage.lock import FolderLock, Mark, this_boot
+from superarm.storage.log_file import LOG, read_file, worded
 
 
 class Backup:

@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import json
 import sqlite3
-import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -28,7 +27,10 @@ import numpy as np
 
 from superarm import checks
 from superarm.agent.arms import Offered
-from superarm.agent.store.entries import (
+from superarm.agent.store.migration import migrate_log
+from superarm.agent.store.offers import KnownOffers, offer_at, offer_digest, offer_of
+from superarm.errors import StoreError
+from superarm.storage.entries import (
     REPAIR,
     Entry,
     Place,
@@ -36,54 +38,17 @@ from superarm.agent.store.entries import (
     entries,
     head_of,
     newest,
-    offer_at,
-    offer_digest,
-    offer_of,
 )
-from superarm.agent.store.lock import FolderLock, Mark, gone, this_boot
-from superarm.agent.store.log_file import LOG, as_one, make_file, open_file, unusable, worded
-from superarm.agent.store.migration import migrate_log
-from superarm.agent.store.packing import link, pack
-from superarm.errors import StoreError
+from superarm.storage.lock import FolderLock, Mark, gone, this_boot
+from superarm.storage.log_file import LOG, as_one, make_file, open_file, unusable, worded
+from superarm.storage.packing import link, pack
 
 LOST_BATCH = f"{LOG}: a batch could not be written; open the agent again"
 UNCERTAIN = f"{LOG}: whether an entry was acknowledged is not certain; open the agent again"
-MAX_KNOWN = 10_000  # offers that are recognised when they come again: a catalogue that stays is among them
 NDArray = np.ndarray[Any, Any]
 PAGE = 4096  # bytes: what SQLite writes for a short row
 MAX_WAL = 2**26  # bytes, for agents that write no checkpoints; theirs empty the write-ahead log
 _INSERT = "INSERT INTO log VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
-
-
-class KnownOffers:
-    """Offers that the log holds, to recognise one that comes again.
-
-    A full hash of a large catalogue takes as long as a choice. So an offer is hashed only when its first and
-    its last row are those of an offer that the log holds.
-    """
-
-    def __init__(self) -> None:
-        """Know none."""
-        self._rows: dict[Any, tuple[int, bytes | None]] = {}  # by a glance: the row, and its hash once made
-
-    def find(self, offered: Offered) -> tuple[Any, tuple[int, bytes | None] | None]:
-        """What is quickly told of an offer, others may look alike; the row of one that does, and its hash.
-
-        There is a hash where one was made.
-        """
-        contexts = offered.contexts
-        glance = contexts.shape, zlib.crc32(contexts[0].tobytes()), zlib.crc32(contexts[-1].tobytes())
-        return glance, self._rows.get(glance)
-
-    def add(self, glance: Any, seq: int, digest: bytes | None) -> None:
-        """Note that row `seq` holds an offer."""
-        if len(self._rows) < MAX_KNOWN or glance in self._rows:
-            self._rows[glance] = seq, digest
-
-    def forget(self, upto: int, kept: set[int]) -> None:
-        """Drop those whose rows up to `upto` are gone, but for the kept ones."""
-        rows = self._rows.items()
-        self._rows = {glance: row for glance, row in rows if row[0] > upto or row[0] in kept}
 
 
 class Journal:

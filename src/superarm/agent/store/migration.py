@@ -20,11 +20,11 @@ from safetensors import SafetensorError
 from safetensors.numpy import load
 
 from superarm.agent.numpy_linear import COMPILED
-from superarm.agent.store.entries import offer_digest
-from superarm.agent.store.log_file import APPLICATION, SCHEMA, START, TABLES, as_one, worded
-from superarm.agent.store.packing import link, pack
+from superarm.agent.store.offers import offer_digest
 from superarm.agent.store.pending import ids_array
 from superarm.errors import StoreError, StoreInUseError
+from superarm.storage.log_file import APPLICATION, SCHEMA, START, TABLES, as_one, worded
+from superarm.storage.packing import link, pack
 
 NDArray = np.ndarray[Any, Any]
 MAX_CURVATURE = 4096  # parameters of a fit whose curvature was kept: networks have more, and keep none
@@ -108,7 +108,9 @@ def migrate_log(base: sqlite3.Connection, path: Path, store: bytes, checkpoint: 
             with as_one(base):
                 _rewrite(base, path, store, checkpoint)
         except (AttributeError, ArithmeticError, LookupError, TypeError, ValueError, struct.error) as error:
-            raise StoreError(f"{path.name}: is damaged: a row of schema 1 cannot be read ({error})") from error
+            raise StoreError(
+                f"{path.name}: is damaged: a row of schema 1 cannot be read ({error})"
+            ) from error
     old_lock.unlink(missing_ok=True)
 
 

@@ -18,8 +18,8 @@ import numpy as np
 from superarm.agent import inspection
 from superarm.agent.learner import EpochRun, Learner
 from superarm.agent.selection import Pending
-from superarm.agent.tables import Id, id_of
 from superarm.errors import StoreError
+from superarm.features.tables import Id, id_of
 
 NDArray = np.ndarray[Any, Any]
 MAX_IDS = 2**20  # bytes of the ids of one decision

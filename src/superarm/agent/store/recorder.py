@@ -20,13 +20,13 @@ from superarm.agent.numpy_linear import COMPILED
 from superarm.agent.selection import Pending, Selection
 from superarm.agent.state import AgentState, form_of
 from superarm.agent.store.backup import Backup
-from superarm.agent.store.entries import Entry
 from superarm.agent.store.journal import Journal
-from superarm.agent.store.lock import FolderLock
 from superarm.agent.store.pending import memo_arrays, memo_of
 from superarm.agent.store.snapshot import restored, snapshot
 from superarm.agent.store.state_file import STATE, read_state, write_state
 from superarm.errors import StoreError
+from superarm.storage.entries import Entry
+from superarm.storage.lock import FolderLock
 
 NDArray = np.ndarray[Any, Any]
 

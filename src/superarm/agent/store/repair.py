@@ -16,12 +16,13 @@ from typing import Any
 
 from superarm import checks
 from superarm.agent.store.backup import Backup, mark_copy, require_empty
-from superarm.agent.store.entries import Place, chain_at, entries, head_of, offer_of
-from superarm.agent.store.lock import NAME, Mark, read_mark
-from superarm.agent.store.log_file import LOG, as_one, make_file, open_file, read_file, worded
+from superarm.agent.store.offers import offer_of
 from superarm.agent.store.snapshot import restored, snapshot
 from superarm.agent.store.state_file import STATE, Arrays, read_state, write_state
 from superarm.errors import StoreError
+from superarm.storage.entries import Place, chain_at, entries, head_of
+from superarm.storage.lock import NAME, Mark, read_mark
+from superarm.storage.log_file import LOG, as_one, make_file, open_file, read_file, worded
 
 TRIES = 5  # to copy a store whose agent writes a checkpoint meanwhile
 

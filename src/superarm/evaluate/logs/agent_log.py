@@ -13,25 +13,25 @@ import numpy as np
 
 from superarm import checks
 from superarm.agent.arms import Offered
-from superarm.agent.store.entries import (
+from superarm.agent.store.offers import offer_at, offer_of
+from superarm.agent.store.state_file import STATE, read_state
+from superarm.errors import StoreError
+from superarm.evaluate.logs.features import require_room
+from superarm.evaluate.logs.log import Log, event_log
+from superarm.evaluate.logs.room import Room
+from superarm.evaluate.logs.tables import LogError
+from superarm.features.tables import Id
+from superarm.storage.entries import (
     REPAIR,
     Entry,
     Place,
     entries,
     head_of,
-    offer_at,
-    offer_of,
     reader,
 )
-from superarm.agent.store.lock import NAME as LOCK
-from superarm.agent.store.lock import Mark, read_mark
-from superarm.agent.store.log_file import LOG
-from superarm.agent.store.state_file import STATE, read_state
-from superarm.agent.tables import Id
-from superarm.errors import StoreError
-from superarm.evaluate.logs.features import require_room
-from superarm.evaluate.logs.log import Log, event_log
-from superarm.evaluate.logs.tables import LogError
+from superarm.storage.lock import NAME as LOCK
+from superarm.storage.lock import Mark, read_mark
+from superarm.storage.log_file import LOG
 
 NDArray = np.ndarray[Any, Any]
 KEPT = {"items", "chosen", "propensities", "mask", "offer"}  # of a decision's arrays
@@ -94,10 +94,16 @@ def agent_log(folder: str | Path, *, rows: int | None = None) -> Log:
         most, dim = max(journal.sizes[one.offer] for one in made)
         fixed, places = content["num_arms"], {name: at for at, name in enumerate(content["places"])}
         shape = (len(made), fixed or most, dim)
-        require_room(where, *shape)
+        require_room(where, _room(path), *shape)
         offers = journal.offers(made, None if fixed is None else places, shape)
     log = _log(made, *offers, ranking=content["settings"]["ranking"])
     return replace(log, arms=None if fixed is None else tuple(places))
+
+
+def _room(path: Path) -> int:
+    """How many numbers the log of a file may have, what is not in it yet included."""
+    files = [one for one in (path, path.with_name(f"{path.name}-wal")) if one.exists()]
+    return Room.of_file(sum(one.stat().st_size for one in files)).numbers
 
 
 def _log(made: Sequence[Made], contexts: NDArray, mask: NDArray, *, ranking: bool) -> Log:

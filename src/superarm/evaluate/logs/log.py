@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from superarm import checks
-from superarm.agent.tables import Id
+from superarm.features.tables import Id
 from superarm.pytree import pytree, static
 from superarm.types import Array, Spec
 

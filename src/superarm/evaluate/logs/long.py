@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from superarm.evaluate.logs.features import one_hot, require_room
+from superarm.evaluate.logs.features import count_features, feature_columns, require_room
 from superarm.evaluate.logs.log import Log, event_log
-from superarm.evaluate.logs.tables import Columns, LogError, Source
+from superarm.evaluate.logs.tables import Columns, LogError, Source, shown
 
+Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
 
@@ -27,32 +28,30 @@ def long_log(
     categories: Sequence[str],
 ) -> Log:
     """Return the log; the arguments are those of `superarm.evaluate.read_log`."""
-    where = source.where
+    where, room = source.where, source.room.numbers
     numeric, worded = source.matching(features), source.matching(categories)
     told = [propensity] if propensity else []
     columns = source.read([decision, position or chosen, reward, *told, *numeric, *worded])
     ids = columns.words(decision)
-    _, first, inverse = np.unique(np.array(ids), return_index=True, return_inverse=True)
-    owner = np.argsort(np.argsort(first))[inverse]  # (rows,) the event, in the order of first appearance
+    owner = ids.codes  # (rows,) the event, in the order of first appearance
     arm = _running(owner)
-    events, num_arms = len(first), int(arm.max()) + 1
-    parts = [columns.numbers(name)[:, None] for name in numeric]
-    described = np.hstack(
-        [*parts, *(one_hot(columns.words(name)) for name in worded), np.zeros((columns.rows, 0))]
-    )
-    if not described.shape[1]:
-        raise LogError(
-            f"{where}: log must have feature columns {', '.join([*features, *categories])}, got none"
-        )
-    require_room(where, events, num_arms, described.shape[1])
-    contexts, mask = np.zeros((events, num_arms, described.shape[1])), np.zeros((events, num_arms), bool)
-    contexts[owner, arm], mask[owner, arm] = described, True
+    events, num_arms = len(ids), int(arm.max()) + 1
+    width = count_features(columns, numeric, worded)
+    if not width:
+        names = ", ".join([*features, *categories])
+        raise LogError(f"{where}: log must have feature columns {names}, got none")
+    require_room(where, room, events, num_arms, width)
+    contexts, mask = np.zeros((events, num_arms, width)), np.zeros((events, num_arms), bool)
+    mask[owner, arm] = True
+    for place, column in enumerate(feature_columns(columns, numeric, worded)):
+        contexts[owner, arm, place] = column
     rows, slot = _chosen(columns, chosen, position, owner)
+    require_room(where, room, events, int(slot.max(initial=0)) + 1, 1)
     actions = _filled(owner[rows], slot, arm[rows], -1, events)
     empty = np.flatnonzero((actions < 0).all(axis=1))
     if empty.size:
-        name = ids[int(np.flatnonzero(owner == empty[0])[0])]
-        raise LogError(f"{where}: every {decision} must have a row that was chosen, got none for {name!r}")
+        name = shown(ids.of_row(int(np.argmax(owner == empty[0]))))
+        raise LogError(f"{where}: every {decision} must have a row that was chosen, got none for {name}")
     rewards = _filled(owner[rows], slot, columns.numbers(reward, rows), 0.0, events)
     chances = _filled(owner[rows], slot, columns.chances(propensity, rows), 1.0, events) if told else None
     single = actions.shape[1] == 1

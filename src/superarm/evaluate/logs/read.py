@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any, Literal
 
 from superarm import checks
-from superarm.agent.tables import Table
 from superarm.evaluate.logs.coba import coba_log
 from superarm.evaluate.logs.log import Log
 from superarm.evaluate.logs.long import long_log
 from superarm.evaluate.logs.tables import opened
 from superarm.evaluate.logs.wide import wide_log
+from superarm.features.tables import Table
 
 Layout = Literal["wide", "long", "open-bandit", "coba"]
 # layout -> the names of its columns
@@ -95,7 +95,8 @@ def read_log(
 
     Raises:
         LogError: a ValueError, in one sentence: missing columns, or what is not a finite number, and in which
-            row, from 0. More than `superarm.evaluate.features.MAX_NUMBERS` features are refused.
+            row, from 0. What is too large is refused before memory is taken: a small file takes 1 GB at most,
+            a large one in proportion to its size, and a log has 2^28 numbers (events x arms x features).
 
     Categories are coded as this table has them: read the events to learn from and those to judge by together,
     and part them with `Log.take`.

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import sqlite3
 import struct
 from collections.abc import Iterator
@@ -13,10 +11,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from superarm.agent.arms import Offered
-from superarm.agent.store.log_file import LOG, read_file, worded
-from superarm.agent.store.packing import link, unpack
 from superarm.errors import StoreError
+from superarm.storage.log_file import LOG, read_file, worded
+from superarm.storage.packing import link, unpack
 
 NDArray = np.ndarray[Any, Any]
 REPAIR = "`superarm store repair` saves what is there into a new folder"
@@ -106,43 +103,3 @@ def _entry(path: Path, row: tuple[Any, ...], before: bytes) -> Entry:
         raise StoreError(
             f"{path.name}: is damaged: entry {seq} cannot be read ({error}); {REPAIR}"
         ) from error
-
-
-def offer_of(base: sqlite3.Connection, path: Path, entry: Entry) -> Offered:
-    """Return what was on offer in a decision."""
-    arrays, text = entry.arrays, entry.text
-    if entry.offer is not None:
-        arrays, text = offer_at(base, path, entry.offer)
-        if offer_digest(arrays["contexts"], text) != entry.arrays["offer"].tobytes():
-            raise StoreError(f"{path.name}: is damaged: what decision {entry.decision} offered has changed")
-    contexts, words = arrays["contexts"], json.loads(text)
-    mask = entry.arrays.get("mask")
-    columns = words["columns"]
-    return Offered(
-        contexts=contexts,
-        ids=tuple(words["ids"]),
-        mask=np.ones(len(contexts), bool) if mask is None else mask,
-        columns=None if columns is None else tuple(columns),
-    )
-
-
-def offer_at(base: sqlite3.Connection, path: Path, seq: int) -> tuple[dict[str, NDArray], str]:
-    """The arrays and words of the row that had an offer first, which may be forgotten but for them."""
-    with worded(path):
-        found = base.execute("SELECT content FROM log WHERE seq = ?", (seq,)).fetchone()
-        found = found or base.execute("SELECT content FROM offers WHERE seq = ?", (seq,)).fetchone()
-    if found is None:
-        raise StoreError(f"{path.name}: is damaged: the offer of entry {seq} is missing")
-    try:
-        arrays, text = unpack(found[0])
-        arrays["contexts"]  # what a row that is forgotten leaves has no checksum
-    except (TypeError, ValueError, KeyError) as error:
-        raise StoreError(f"{path.name}: is damaged: the offer of entry {seq} cannot be read") from error
-    return arrays, text
-
-
-def offer_digest(contexts: NDArray, text: str) -> bytes:
-    """A name that only the same contexts, ids and columns have."""
-    digest = hashlib.blake2b(contexts.tobytes(), digest_size=16)
-    digest.update(f"{contexts.shape}{text}".encode())
-    return digest.digest()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Protocol, TypedDict
+from typing import Any, Protocol, TypedDict, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +13,7 @@ import numpy.typing as npt
 from superarm import checks
 
 
+@runtime_checkable
 class Table(Protocol):
     """A table of pandas, polars or Arrow: each can give itself as Arrow's stream."""
 
@@ -22,7 +23,15 @@ class Table(Protocol):
 
 def is_table(value: Any) -> bool:
     """Whether it is a table of pandas, polars or Arrow."""
-    return hasattr(value, "__arrow_c_stream__")
+    return isinstance(value, Table)
+
+
+@runtime_checkable
+class ArrayGiver(Protocol):
+    """What NumPy can make an array of, such as a column of a table."""
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray[Any, Any]:
+        """The array."""
 
 
 Id = str | int
@@ -118,7 +127,7 @@ def ids_of(where: str, ids: Any, length: int | None) -> tuple[Id, ...]:
     ('a', 'b')
     """
     if type(ids) is not list:  # what they mostly are
-        if isinstance(ids, str) or not (isinstance(ids, Sequence) or hasattr(ids, "__array__")):
+        if isinstance(ids, str) or not isinstance(ids, (Sequence, ArrayGiver)):
             must = "ids must be a list of words or whole numbers"
             raise TypeError(f"{where}: {must}, got {type(ids).__name__}")
         ids = ids if isinstance(ids, Sequence) else np.asarray(ids).tolist()

@@ -1,0 +1,1 @@
+"""Features as people have them, as rows of numbers."""
