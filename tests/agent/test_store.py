@@ -20,9 +20,10 @@ from safetensors.numpy import load_file, save_file
 
 import superarm
 from superarm import Agent, Store
-from superarm.agent.store import state_file
+from superarm.agent.store import journal, state_file
 from superarm.agent.store.pending import ids_in
 from superarm.errors import StoreError
+from superarm.evaluate import agent_log
 from support.agent_presets import BUILDS, DIM, FEATURES, agent_of, drive, same_state
 
 GOLDEN = Path(__file__).parents[1] / "golden"
@@ -204,6 +205,33 @@ def test_power_safe_waits_for_the_disk(power_safe, level, tmp_path):
 
 
 # Bounded
+
+
+def test_the_write_ahead_log_stays_small_without_checkpoints(tmp_path, monkeypatch):
+    """A view of the log is kept open, and as long as it is the write-ahead log grows."""
+    monkeypatch.setattr(journal, "MAX_WAL", 2**18)
+    with Agent(superarm.lin_ucb(), store=Store(tmp_path / "agent", checkpoint_every=10**9)) as agent:
+        rng = np.random.default_rng(0)
+        for _ in range(150):
+            agent.update(agent.select(rng.normal(size=(4, 3))), 1.0)
+        agent.update_many((made, 1.0) for made in agent.select_many(rng.normal(size=(100, 4, 3))))
+        agent.update(agent.select(np.eye(3)), 1.0)
+        assert (tmp_path / "agent" / "log.sqlite-wal").stat().st_size < 3 * 2**18
+        assert len(agent_log(tmp_path / "agent").rewards) == 251
+
+
+def test_a_program_that_writes_to_the_log_is_noticed_once(tmp_path):
+    agent = Agent(superarm.lin_ucb(), store=tmp_path / "agent")
+    agent.update(agent.select(np.eye(3)), 1.0)
+    base = sqlite3.connect(tmp_path / "agent" / "log.sqlite")
+    base.execute("CREATE TABLE notes (words TEXT)")
+    base.close()
+    with pytest.raises(StoreError, match=r"log\.sqlite: could not be used: "):
+        agent.select(np.eye(3))
+    agent.update(agent.select(np.eye(3)), 1.0)
+    agent.close()
+    with Agent.open(tmp_path / "agent") as again:
+        assert again.stats.updates == 2
 
 
 def test_the_log_is_compacted(tmp_path):

@@ -405,8 +405,7 @@ class Agent:
         with session.lock:
             session.require_open()
             session.background.wait()
-            if session.recorder is not None:
-                session.recorder.checkpoint(session.state)
+            session.checkpoint()
 
     @checks.named
     def backup(self, folder: str | Path) -> Path:

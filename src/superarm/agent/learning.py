@@ -84,7 +84,7 @@ def _learn_if_due(session: Session, now: float) -> BaseException | None:
     if learner is None or not learner.due:
         return None
     try:
-        with session.signals.lifted():  # a fit may take long, and changes nothing until it is taken over
+        with session.atomic_step.lifted():  # a fit may take long, and changes nothing until it is taken over
             fit = learner.fit_now()
     except BaseException as error:
         _log_failure(session, now, learner)

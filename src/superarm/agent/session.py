@@ -6,17 +6,19 @@ decides, `learning` takes feedback in, and `background` fits in a thread of its 
 
 from __future__ import annotations
 
+import importlib
 import math
 import os
+import signal
 import threading
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from superarm import checks
 from superarm.agent.background import BackgroundFit
-from superarm.agent.interrupts import HeldSignals
 from superarm.agent.state import AgentState
 from superarm.errors import StoreError
 
@@ -26,6 +28,12 @@ if TYPE_CHECKING:
 INTERRUPTED = "a call was interrupted; open or load the agent again"
 CLOSED = "it was closed; Agent.open goes on with its store"
 FORKED = "an agent cannot be used in a forked process; open or load one there, or start the process by spawn"
+
+Handler = Callable[[int, FrameType | None], Any]
+# What the module `signal` wraps. Its own functions make enums of what they are given and return, which takes
+# 3 to 5 microseconds a call: for the six of every step that was a third of an agent's time.
+_raw: Any = importlib.import_module("_signal")
+HELD = tuple(map(int, (signal.SIGINT, signal.SIGTERM, signal.SIGALRM)))  # their handlers commonly raise
 
 
 class Session:
@@ -37,8 +45,7 @@ class Session:
         recorder: of its store; None without one.
         lock: calls are served one after another.
         stopped: why no more calls are taken; "" while they are.
-        signals: those that wait for the end of a step.
-        atomic_step: makes a step that is logged and known, or stops the agent.
+        atomic_step: makes a step that is logged and known, or stops the agent; signals wait for its end.
         background: the fit that is made aside, if one is.
     """
 
@@ -49,7 +56,6 @@ class Session:
         self.state, self.clock, self.recorder = state, clock, recorder
         self.lock = threading.RLock()
         self.stopped = ""
-        self.signals = HeldSignals()
         self.atomic_step = AtomicStep(self)
         self.background = BackgroundFit(self)
         _open.add(self)
@@ -72,11 +78,13 @@ class Session:
         if self.recorder is None:
             yield
             return
+        self.atomic_step.hold()
         try:
             with self.recorder.together():
                 yield
         finally:
             self.stop_with_store()  # the agent knows what the log does not
+            self.atomic_step.release()
 
     def settle(self) -> None:
         """Write a checkpoint, and fit in the background, where they are due."""
@@ -90,10 +98,19 @@ class Session:
         if self.recorder is None or not self.recorder.due:
             return
         try:
-            self.recorder.checkpoint(self.state)
+            self.checkpoint()
         except StoreError as error:  # the log has all that happened, and the next one may succeed
             self.stop_with_store()
             checks.warn(f"agent: no checkpoint could be written: {error}")
+
+    def checkpoint(self) -> None:
+        """Write a checkpoint; signals wait for its end."""
+        self.atomic_step.hold()
+        try:
+            if self.recorder is not None:
+                self.recorder.checkpoint(self.state)
+        finally:
+            self.atomic_step.release()
 
     def stop_with_store(self) -> None:
         """Take no more calls where the store takes no more entries."""
@@ -108,7 +125,7 @@ class Session:
         try:
             if not self.stopped:
                 self.background.wait()
-                recorder.checkpoint(self.state)
+                self.checkpoint()
         finally:
             self.release()
 
@@ -133,10 +150,79 @@ class Session:
             self.recorder = None
 
 
-class AtomicStep:
+class HeldSignals:
+    """Handlers of signals that are put off: `hold` begins, `release` ends and makes the calls that waited.
+
+    A KeyboardInterrupt may be raised between any two lines of Python. In the middle of a step it would leave
+    the log and the memory of an agent apart, or lose a state whose buffers the compiled function has taken
+    over. Python calls handlers in the main thread alone: in other threads there is nothing to hold.
+    """
+
+    __slots__ = ("_before", "_came", "_depth")
+
+    def __init__(self) -> None:
+        """Hold none yet."""
+        self._depth = 0  # how often it was held: a batch holds signals, and so does each of its steps
+        self._before: list[tuple[int, Handler]] = []
+        self._came: list[tuple[int, FrameType | None]] = []
+
+    def hold(self) -> None:
+        """Put off what comes from now on, until `release` was called as often."""
+        self._depth += 1
+        if self._depth > 1 or threading.get_ident() != threading.main_thread().ident:
+            return
+        try:
+            for number in HELD:
+                handler = _raw.getsignal(number)
+                if callable(handler):  # no Python code runs for the others
+                    _raw.signal(number, self._note)
+                    self._before.append((number, handler))
+        except BaseException:  # of a handler that was called just before it was to be put off
+            self.release()
+            raise
+
+    def _note(self, number: int, frame: FrameType | None) -> None:
+        self._came.append((number, frame))
+
+    def release(self) -> None:
+        """Give the handlers back, and call those whose signals came; they may raise."""
+        self._depth -= 1
+        if self._depth or not self._before:
+            return
+        handlers, raised = dict(self._before), None
+        while self._before:
+            try:
+                _raw.signal(*self._before[-1])
+            except BaseException as error:  # of a handler that was given back before
+                raised = error
+            else:
+                self._before.pop()
+        came, self._came = self._came, []
+        for number, frame in came:
+            try:
+                handlers[number](number, frame)
+            except BaseException as error:
+                raised = error
+        if raised is not None:
+            raise raised
+
+    @contextmanager
+    def lifted(self) -> Iterator[None]:
+        """Let signals through for a while: for a fit, which may take long and can be cut short."""
+        depth, self._depth = self._depth, 1
+        try:
+            self.release()
+            yield
+        finally:
+            self._depth = 0
+            self.hold()
+            self._depth = depth
+
+
+class AtomicStep(HeldSignals):
     """A step that is logged and made as one.
 
-    Interrupts wait for its end. If the step is cut short all the same, what is logged and what is known would
+    Signals wait for its end. If the step is cut short all the same, what is logged and what is known would
     part, and all later answers would be wrong after a restart: the agent stops. Where the log could not be
     written, nothing has been, and the step is not made. A class and not a generator, since every call passes
     through it.
@@ -144,11 +230,10 @@ class AtomicStep:
 
     def __init__(self, session: Session) -> None:
         """Of one session."""
+        super().__init__()
         self.session = session
 
-    def __enter__(self) -> None:
-        """Begin."""
-        self.session.signals.hold()
+    __enter__ = HeldSignals.hold
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: Any) -> None:
         """Stop the agent where the step was cut short."""
@@ -158,7 +243,7 @@ class AtomicStep:
             session.stopped = failed if issubclass(kind, Exception) else INTERRUPTED
         elif kind is not None:
             session.stop_with_store()
-        session.signals.release()
+        self.release()
 
 
 _open: weakref.WeakSet[Session] = weakref.WeakSet()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import sqlite3
 import struct
 from collections.abc import Iterator
@@ -14,12 +13,11 @@ import numpy as np
 
 from superarm.errors import StoreError
 from superarm.storage.log_file import LOG, read_file, worded
-from superarm.storage.packing import unpack
+from superarm.storage.packing import link, unpack
 
 NDArray = np.ndarray[Any, Any]
 REPAIR = "`superarm store repair` saves what is there into a new folder"
 AT_ONCE = 16  # rows that are read: each may hold a large catalogue
-_FIXED = struct.Struct("<qdqqii")  # seq, time, decision, offer, lengths of kind and name
 
 
 class Place(NamedTuple):
@@ -42,25 +40,6 @@ class Entry:
     arrays: dict[str, NDArray]
     text: str
     chain: bytes
-
-
-def link(
-    chain: bytes,
-    seq: int,
-    kind: str,
-    when: float,
-    decision: int,
-    name: str | None,
-    offer: int | None,
-    content: bytes,
-) -> bytes:
-    """The checksum of a row: over the checksum of the row before, and all that the row holds."""
-    kind_bytes = kind.encode()
-    name_bytes = b"" if name is None else name.encode()
-    lengths = len(kind_bytes), -1 if name is None else len(name_bytes)
-    fixed = _FIXED.pack(seq, when, decision, -1 if offer is None else offer, *lengths)
-    row = b"".join((chain, fixed, kind_bytes, name_bytes, content))
-    return hashlib.blake2b(row, digest_size=16).digest()
 
 
 def reader(folder: Path) -> sqlite3.Connection:

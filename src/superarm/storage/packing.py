@@ -7,6 +7,7 @@ their header. Nothing is pickled, and `unpack` checks every length before it use
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 import struct
@@ -17,9 +18,9 @@ from typing import Any
 import numpy as np
 
 NDArray = np.ndarray[Any, Any]
-Layout = tuple[tuple[str, str, tuple[int, ...]], ...]  # name, dtype and shape of each array
 SIZES = struct.Struct("<II")  # bytes of the header, and of the words
 KINDS = "biuf"  # booleans, whole numbers and real ones
+_FIXED = struct.Struct("<qdqqii")  # seq, time, decision, offer, lengths of kind and name
 MAX_HEADER = 1 << 20  # bytes: far more than names and shapes of one row take
 
 
@@ -30,12 +31,34 @@ def pack(arrays: Mapping[str, NDArray], text: str = "") -> bytes:
     >>> arrays["items"].tolist(), text
     ([2, 0], 'red')
     """
-    layout, numbers = [], []
+    layout: list[Any] = []
+    words = text.encode()
+    parts = [b"", b"", words]
     for name, array in arrays.items():
-        layout.append((name, array.dtype.str, array.shape))
-        numbers.append(array.tobytes())
-    header, words = _header(tuple(layout)), text.encode()
-    return b"".join([SIZES.pack(len(header), len(words)), header, words, *numbers])
+        layout += name, array.dtype, array.shape
+        parts.append(array.tobytes())
+    parts[1] = header = _header(*layout)
+    parts[0] = SIZES.pack(len(header), len(words))
+    return b"".join(parts)
+
+
+def link(
+    chain: bytes,
+    seq: int,
+    kind: str,
+    when: float,
+    decision: int,
+    name: str | None,
+    offer: int | None,
+    content: bytes,
+) -> bytes:
+    """The checksum of a row: over the checksum of the row before, and all that the row holds."""
+    kind_bytes = kind.encode()
+    name_bytes = b"" if name is None else name.encode()
+    lengths = len(kind_bytes), -1 if name is None else len(name_bytes)
+    fixed = _FIXED.pack(seq, when, decision, -1 if offer is None else offer, *lengths)
+    row = b"".join((chain, fixed, kind_bytes, name_bytes, content))
+    return hashlib.blake2b(row, digest_size=16).digest()
 
 
 def unpack(raw: bytes) -> tuple[dict[str, NDArray], str]:
@@ -61,10 +84,13 @@ def unpack(raw: bytes) -> tuple[dict[str, NDArray], str]:
 
 
 @lru_cache(maxsize=1024)
-def _header(layout: Layout) -> bytes:
-    if any(np.dtype(dtype).kind not in KINDS for _, dtype, _ in layout):
-        raise TypeError(f"log: arrays must be of numbers, got {[dtype for _, dtype, _ in layout]}")
-    return json.dumps(layout, separators=(",", ":")).encode()
+def _header(*layout: Any) -> bytes:
+    """The header of arrays, of which each has a name, a dtype and a shape."""
+    names, dtypes, shapes = layout[::3], layout[1::3], layout[2::3]
+    if any(dtype.kind not in KINDS for dtype in dtypes):
+        raise TypeError(f"log: arrays must be of numbers, got {[dtype.str for dtype in dtypes]}")
+    rows = list(zip(names, [dtype.str for dtype in dtypes], shapes, strict=True))
+    return json.dumps(rows, separators=(",", ":")).encode()
 
 
 @lru_cache(maxsize=1024)

@@ -37,16 +37,17 @@ from superarm.storage.entries import (
     chain_at,
     entries,
     head_of,
-    link,
     newest,
 )
 from superarm.storage.lock import FolderLock, Mark, gone, this_boot
 from superarm.storage.log_file import LOG, as_one, close_unchanged, make_file, open_file, unusable, worded
-from superarm.storage.packing import pack
+from superarm.storage.packing import link, pack
 
 LOST_BATCH = f"{LOG}: a batch could not be written; open the agent again"
 UNCERTAIN = f"{LOG}: whether an entry was acknowledged is not certain; open the agent again"
 NDArray = np.ndarray[Any, Any]
+PAGE = 4096  # bytes: what SQLite writes for a short row
+MAX_WAL = 2**26  # bytes, for agents that write no checkpoints; theirs empty the write-ahead log
 _INSERT = "INSERT INTO log VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
 
 
@@ -66,13 +67,14 @@ class Journal:
         self._base, self._lock, self._power_safe = base, lock, power_safe
         with worded(self.path):
             base.execute(f"PRAGMA synchronous = {'FULL' if power_safe else 'NORMAL'}")
-            # Checkpoints of the agent empty the write-ahead log; 64 MB is for those who write none.
-            base.execute("PRAGMA wal_autocheckpoint = 16384")
+            base.execute("PRAGMA wal_autocheckpoint = 0")  # `_empty` does it, where the view is closed
             self.store, self.head = head_of(base, self.path)
             self.last, self.chain = newest(base, self.head)
         self._known = KnownOffers()
         self._ids: tuple[Any, str] = ((), "")  # ids and columns that came last, and their text
         self.stopped, self._batch = "", False
+        self._view: sqlite3.Cursor | None = None
+        self._written = 0  # bytes since the write-ahead log was emptied, roughly
 
     @classmethod
     def begin(cls, lock: FolderLock, store: bytes, *, power_safe: bool = False) -> Journal:
@@ -115,6 +117,7 @@ class Journal:
 
     def close(self) -> None:
         """Give the file and the lock back."""
+        self._close_view()  # SQLite keeps a file open, and its locks, as long as a query is not finished
         self._base.close()
         self._lock.close()
 
@@ -193,8 +196,10 @@ class Journal:
         try:
             self._base.execute(_INSERT, (seq, kind, now, decision, None, offer, content, chain))
         except sqlite3.DatabaseError as error:
+            self._close_view()  # where another program wrote to the file, the view is of what it was before
             raise unusable(self.path, error) from error
         self.last, self.chain = seq, chain
+        self._written += len(content) + PAGE
         if noted is not None:
             self._known.add(noted, seq, None)
         if not self._batch:
@@ -203,6 +208,8 @@ class Journal:
             except BaseException:  # the row is there, and the caller will not know
                 self.stopped = UNCERTAIN
                 raise
+            if self._written > MAX_WAL:
+                self._empty()
         return seq
 
     def _with_offer(
@@ -216,8 +223,7 @@ class Journal:
         if not (offered.all or offered.mask.all()):
             arrays = {**arrays, "mask": offered.mask}
         text = self._words(offered)
-        glance = self._known.glance(offered)
-        found = self._known.find(glance)
+        glance, found = self._known.find(offered)
         if found is not None:
             seq, digest = found
             if digest is None:  # one has come that looks alike: now the first is hashed, too
@@ -291,6 +297,7 @@ class Journal:
         """Say in the lock's file how far the log has come, whatever was said before."""
         mark = Mark(self.last, self.chain, self.store, this_boot(), self._power_safe)
         self._lock.settle(mark)
+        self._empty()
 
     def tail(self, after: int, chain: bytes) -> Iterator[Entry]:
         """Return what happened after a place in the order, each entry compared with its checksum."""
@@ -306,14 +313,32 @@ class Journal:
 
     # Keeping
 
+    def _empty(self) -> None:
+        """Bring the write-ahead log into the file, so that it begins anew, and open a view of the log.
+
+        The view is that of a query which is not finished. SQLite locks a view for each statement that finds
+        none, and gives it up again: without it a row takes six locks, with it two, and three quarters of the
+        time. As long as it is open the write-ahead log grows.
+        """
+        self._close_view()
+        with worded(self.path):
+            self._base.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
+            self._view = self._base.execute("SELECT seq FROM head UNION ALL SELECT seq FROM head")
+            self._view.fetchone()
+        self._written = 0
+
+    def _close_view(self) -> None:
+        view, self._view = self._view, None
+        if view is not None:
+            view.close()
+
     def sync(self) -> None:
         """Bring all rows to the disk, so that no state is ever ahead of them."""
         self.require_whole()
         if not self._lock.here:
             self.stopped = gone(self.folder.name)
             raise StoreError(self.stopped)
-        with worded(self.path):
-            self._base.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
+        self._empty()
 
     def compact(self, *, upto: int, decision: int | None) -> None:
         """Forget the oldest entries up to `upto`, and not those from a decision on.

@@ -23,9 +23,8 @@ from superarm.agent.numpy_linear import COMPILED
 from superarm.agent.store.offers import offer_digest
 from superarm.agent.store.pending import ids_array
 from superarm.errors import StoreError, StoreInUseError
-from superarm.storage.entries import link
 from superarm.storage.log_file import APPLICATION, SCHEMA, START, TABLES, as_one, worded
-from superarm.storage.packing import pack
+from superarm.storage.packing import link, pack
 
 NDArray = np.ndarray[Any, Any]
 MAX_CURVATURE = 4096  # parameters of a fit whose curvature was kept: networks have more, and keep none

@@ -32,15 +32,14 @@ class KnownOffers:
         """Know none."""
         self._rows: dict[Any, tuple[int, bytes | None]] = {}  # by a glance: the row, and its hash once made
 
-    @staticmethod
-    def glance(offered: Offered) -> Any:
-        """What is quickly told of an offer; others may look alike."""
-        contexts = offered.contexts
-        return contexts.shape, zlib.crc32(contexts[0].tobytes()), zlib.crc32(contexts[-1].tobytes())
+    def find(self, offered: Offered) -> tuple[Any, tuple[int, bytes | None] | None]:
+        """What is quickly told of an offer, and the row of one that looks alike.
 
-    def find(self, glance: Any) -> tuple[int, bytes | None] | None:
-        """The row of an offer that looks alike, and its hash where one was made."""
-        return self._rows.get(glance)
+        With its hash, where one was made.
+        """
+        contexts = offered.contexts
+        glance = contexts.shape, zlib.crc32(contexts[0].tobytes()), zlib.crc32(contexts[-1].tobytes())
+        return glance, self._rows.get(glance)
 
     def add(self, glance: Any, seq: int, digest: bytes | None) -> None:
         """Note that row `seq` holds an offer."""

@@ -189,9 +189,11 @@ class Recorder:
 
     def decided(self, selection: Selection, pending: Pending, offered: Offered) -> None:
         """Log a decision."""
-        index = offered.ids.index
         arrays = {"items": pending.items, "scores": selection.scores}
-        arrays["chosen"] = np.array(tuple(map(index, selection.items)), np.int64)
+        if offered.places is None:  # the places are those of the rows
+            arrays["chosen"] = pending.items[: len(selection.items)].astype(np.int64)
+        else:
+            arrays["chosen"] = np.array(tuple(map(offered.ids.index, selection.items)), np.int64)
         if selection.propensities is not None and selection.errors is not None:
             arrays |= {"propensities": selection.propensities, "errors": selection.errors}
         if not isinstance(pending.memo, tuple) or pending.memo:
