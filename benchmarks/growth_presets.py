@@ -25,7 +25,7 @@ from superarm.types import Event, Spec
 TESTS = Path(__file__).parents[1] / "tests"
 POOL = 8  # contexts that come again and again
 PLAYED = 64  # rounds before an axis other than t is measured
-BLOCK, LEAST, MOST = 5e-3, 4, 256  # seconds and rounds of a block
+BLOCK, MIN_ROUNDS, MAX_ROUNDS = 5e-3, 4, 256  # seconds and rounds of a block
 REPEATS, FITS = 7, 3
 GRIDS = {"t": (512, 1024, 2048, 4096), "K": (16, 64, 256), "d": (8, 32, 128), "m": (16, 64, 256)}
 DEAR = {"d": (8, 16, 32), "m": (16, 32, 64)}  # where a state would be larger than LARGE
@@ -43,8 +43,8 @@ d = {", ".join(map(str, GRIDS["d"]))} features and m = {", ".join(map(str, GRIDS
 (up to {DEAR["d"][-1]} and {DEAR["m"][-1]} where a state would be larger than {LARGE / 1e6:g} MB): 0 does not
 grow, 1 is linear, 2 quadratic. The number of parameters grows as m, or m^2 with two hidden layers.
 "Room" is the slope in the rounds that the state has room for, {BASE["t"]} and {GRIDS["t"][-1]}, at the first
-t. A time is the least of {REPEATS} blocks of {1e3 * BLOCK:g} ms or more, or of {MOST} rounds, and of twice as
-many where a round seems to grow with t. Memory is the state's, in a simulation of t rounds.
+t. A time is the least of {REPEATS} blocks of {1e3 * BLOCK:g} ms or more, or of {MAX_ROUNDS} rounds, and of
+twice as many where a round seems to grow with t. Memory is the state's, in a simulation of t rounds.
 
 | preset | round, µs | t | room | K | d | m | fit, µs a round | t | d | m | state, KB | t |
 |---|---|---|---|---|---|---|---|---|---|---|---|---|
@@ -168,9 +168,9 @@ class Rounds:
         """Of a round, from here on: the least of some blocks, which are forgotten."""
         if self.count == 0:
             self.play(0, PLAYED)
-        length, took = LEAST, 0.0
-        while took < BLOCK and length < MOST:
-            length = min(MOST, max(2 * length, int(1.3 * length * BLOCK / took) if took else 0))
+        length, took = MIN_ROUNDS, 0.0
+        while took < BLOCK and length < MAX_ROUNDS:
+            length = min(MAX_ROUNDS, max(2 * length, int(1.3 * length * BLOCK / took) if took else 0))
             took = self._clocked(length)
         return min(took, *(self._clocked(length) for _ in range(REPEATS - 1))) / length
 
@@ -207,7 +207,7 @@ def compiled(several: list[Rounds]) -> None:
 @cache
 def keys() -> Any:
     """Keys of rounds: made inside, they would take a tenth of a second to compile each time."""
-    return jax.random.split(jax.random.key(1), 2 * MOST)
+    return jax.random.split(jax.random.key(1), 2 * MAX_ROUNDS)
 
 
 def some_rounds(policy: Any, state: Any, pool: Any, keys: Any, start: Any, length: Any) -> Any:
@@ -215,7 +215,7 @@ def some_rounds(policy: Any, state: Any, pool: Any, keys: Any, start: Any, lengt
     duel = isinstance(policy.chooser, Duel | LayeredDuel)
 
     def one(count: Any, state: Any) -> Any:
-        decision = policy.select(state, keys[count % MOST], pool[count % POOL], count)
+        decision = policy.select(state, keys[count % MAX_ROUNDS], pool[count % POOL], count)
         slots = jnp.arange(decision.items.shape[0])
         feedback = (slots == count % 2) if duel else ((count + slots) % 3 == 0)
         event = Event(
@@ -225,7 +225,7 @@ def some_rounds(policy: Any, state: Any, pool: Any, keys: Any, start: Any, lengt
             observed=decision.mask,
             memo=decision.memo,
         )
-        return policy.observe(state, keys[MOST + count % MOST], event)
+        return policy.observe(state, keys[MAX_ROUNDS + count % MAX_ROUNDS], event)
 
     return jax.lax.fori_loop(start, start + length, one, state)
 

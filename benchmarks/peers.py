@@ -33,7 +33,7 @@ SIZES = tuple((arms, dim) for arms in (10, 100, 1000) for dim in (20, 100))
 DRAWN = ((10, 20), (1000, 100))
 TURNS = 3
 SECONDS = 1.0  # that a side may spend on a stream in a turn
-NUMBERS = 20_000_000  # in the contexts of a stream: 160 MB
+MAX_NUMBERS = 20_000_000  # in the contexts of a stream: 160 MB
 
 UCB, TS = superarm.lin_ucb(radius=ALPHA), superarm.lin_ts(noise=NOISE)
 SIMULATION, AGENT = "superarm, simulation", "superarm, Agent"
@@ -106,7 +106,7 @@ def section() -> str:
 def linear_stream(arms: int, dim: int) -> dict[str, Any]:
     """Contexts (T, K, d), one parameter."""
     rng = np.random.default_rng(0)
-    contexts = unit(rng.standard_normal((min(4000, NUMBERS // (arms * dim)), arms, dim), np.float32))
+    contexts = unit(rng.standard_normal((min(4000, MAX_NUMBERS // (arms * dim)), arms, dim), np.float32))
     means = contexts @ unit(rng.standard_normal(dim, np.float32))
     noise = NOISE * rng.standard_normal(means.shape, np.float32)
     return {"contexts": contexts, "means": means, "rewards": means + noise}
@@ -115,7 +115,7 @@ def linear_stream(arms: int, dim: int) -> dict[str, Any]:
 def disjoint_stream(arms: int, dim: int) -> dict[str, Any]:
     """Contexts (T, d), a parameter per arm."""
     rng = np.random.default_rng(0)
-    contexts = unit(rng.standard_normal((min(4000, 100 * NUMBERS // (arms * dim**2)), dim), np.float32))
+    contexts = unit(rng.standard_normal((min(4000, 100 * MAX_NUMBERS // (arms * dim**2)), dim), np.float32))
     means = contexts @ unit(rng.standard_normal((arms, dim), np.float32)).T
     noise = NOISE * rng.standard_normal(means.shape, np.float32)
     return {"contexts": contexts, "means": means, "rewards": means + noise}

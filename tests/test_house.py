@@ -128,6 +128,15 @@ def test_nobody_asks_a_part_what_it_has():
     assert len(asked) + len(named) <= 8, asked + named
 
 
+def test_a_constant_has_a_noun():
+    """`MAX_BATCH`, and not `MOST`: of what, it must say itself."""
+    bare = {"MOST", "LEAST", "FEW", "FEWEST", "MANY", "LONG", "NUMBERS", "DRAWS"}
+    for path in [*SOURCE.rglob("*.py"), *(ROOT / "benchmarks").glob("*.py")]:
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        names = {node.id.strip("_") for node in ast.walk(tree) if isinstance(node, ast.Name)}
+        assert not names & bare, path
+
+
 def packages() -> list[str]:
     found = pkgutil.walk_packages(superarm.__path__, "superarm.")
     return ["superarm", *(module.name for module in found if module.ispkg)]

@@ -36,7 +36,7 @@ from superarm.precision import leaf
 from superarm.pytree import CLASSES
 
 LARGEST = 64 * 2**20  # bytes of a file: a path oracle over 10^6 edges has some 20 MB
-MOST = 2**40  # a whole number: a horizon, say
+MAX_WHOLE_NUMBER = 2**40  # a whole number: a horizon, say
 DEEPEST = 32  # tables in tables; a policy's parts go about 8 deep
 _KINDS = ("preset", "type", "function", "dtype")  # the word that says what a table is
 Named = TypeVar("Named", bound=Callable[..., Any])
@@ -189,8 +189,8 @@ def _made(value: Any, where: str, is_leaf: bool, depth: int) -> Any:
         return _made_table(value, where, depth)
     if isinstance(value, list):
         return tuple(_made(one, f"{where}[{index}]", is_leaf, depth + 1) for index, one in enumerate(value))
-    if isinstance(value, int) and abs(value) > MOST:
-        raise ConfigError(f"{where}: whole numbers must lie within +-{MOST}, got more")
+    if isinstance(value, int) and abs(value) > MAX_WHOLE_NUMBER:
+        raise ConfigError(f"{where}: whole numbers must lie within +-{MAX_WHOLE_NUMBER}, got more")
     if isinstance(value, float) or (is_leaf and isinstance(value, int) and not isinstance(value, bool)):
         return leaf(value) if is_leaf else value
     if isinstance(value, bool | int | str):

@@ -90,7 +90,7 @@ def test_a_run_that_looks_ahead_is_the_run_that_does_not(small_tiles, monkeypatc
         return rollout.run_seed(policy, world, rounds=43, seed=3, keep_items=True)
 
     looked = run()
-    monkeypatch.setattr(ahead, "ROWS", 0)
+    monkeypatch.setattr(ahead, "MAX_ROWS", 0)
     plain = run()
     assert [list(one) for one in looked["items"]] == [list(one) for one in plain["items"]]
     np.testing.assert_array_equal(looked["regret"], plain["regret"])

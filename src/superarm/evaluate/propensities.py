@@ -17,7 +17,7 @@ from superarm.precision import FLOAT, double
 from superarm.propensity import draw_on_host, is_exact
 from superarm.types import Array, Offer, State
 
-DRAWS = 200
+NUM_DRAWS = 200
 _EVENTS = 1024  # in one call of compiled code
 _TOGETHER = 50  # decisions that are made at once inside of it: bounds what gradients of networks take
 
@@ -69,7 +69,7 @@ def chances_of(
     key = jax.random.key(checks.count(where, "seed", seed, low=0))
     single = policy.chooser.top == 1 and policy.chooser.size == 1
     if draws is None:
-        draws = 0 if is_exact(policy) else DRAWS
+        draws = 0 if is_exact(policy) else NUM_DRAWS
     else:
         checks.count(where, "draws", draws)
     events, num_arms, _ = log.contexts.shape

@@ -115,11 +115,11 @@ def _respond(environment: Environment, world: Any, key: Array, offer: Offer, dec
 _respond_jitted = jax.jit(_respond)
 
 
-_NUMBERS = ("feedback", "reward", "value", "best", "best_reward")
+REAL_FIELDS = ("feedback", "reward", "value", "best", "best_reward")
 
 
 def _as_arrays(outcome: Outcome) -> Outcome:
     """Python worlds may answer with plain numbers and lists."""
-    numbers: dict[str, Any] = {name: np.asarray(getattr(outcome, name), np.float64) for name in _NUMBERS}
+    numbers: dict[str, Any] = {name: np.asarray(getattr(outcome, name), np.float64) for name in REAL_FIELDS}
     observed: Any = np.asarray(outcome.observed, bool)
     return replace(outcome, observed=observed, **numbers)

@@ -15,8 +15,8 @@ from superarm.policy import Policy
 from superarm.precision import FLOAT
 from superarm.types import Array, State
 
-ROWS = 256  # solved for at once, at most: more are not faster
-LEAST = 4  # rounds: with fewer, what a chunk takes to begin is more than is saved
+MAX_ROWS = 256  # solved for at once, at most: more are not faster
+MIN_LOOKAHEAD = 4  # rounds: with fewer, what a chunk takes to begin is more than is saved
 
 
 def lookahead_rounds(policy: Policy, environment: Environment, state: State) -> int:
@@ -28,8 +28,8 @@ def lookahead_rounds(policy: Policy, environment: Environment, state: State) -> 
     contexts = jax.ShapeDtypeStruct((spec.num_arms, spec.dim), FLOAT)
     if jax.eval_shape(lambda state, rows: _solved(policy, state, rows), state, contexts) is None:
         return 0
-    ahead = min(every, ROWS // spec.num_arms)
-    return ahead if ahead >= LEAST else 0
+    ahead = min(every, MAX_ROWS // spec.num_arms)
+    return ahead if ahead >= MIN_LOOKAHEAD else 0
 
 
 class Lookahead:

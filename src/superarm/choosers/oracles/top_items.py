@@ -16,7 +16,7 @@ from superarm.types import Array, Choice
 
 __all__ = ["TopK", "top_k"]
 
-FEW = 2**16  # arms; with a million, keeping the digits takes as long as selecting
+MAX_STACKED_ARMS = 2**16  # arms; with a million, keeping the digits takes as long as selecting
 
 
 @pytree
@@ -80,7 +80,7 @@ def best_of(chance: Array, scores: Array, mask: Array, k: int) -> tuple[Array, A
     and among what equals it chance decides. `chance` (n,) is float32 in [0, 1). NaN ranks last.
     """
     above, tied = jnp.zeros_like(mask), mask
-    if scores.size > FEW:
+    if scores.size > MAX_STACKED_ARMS:
         for digit in digits(scores):
             above, tied = _narrowed(above, tied, digit, k)
     else:

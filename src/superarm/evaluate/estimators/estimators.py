@@ -40,7 +40,7 @@ from superarm.evaluate.estimators.intervals import (
     events_needed,
     mean_of,
 )
-from superarm.evaluate.estimators.overlap import FEW, Overlap, overlap
+from superarm.evaluate.estimators.overlap import MIN_EFFECTIVE_EVENTS, Overlap, overlap
 
 Floats = npt.NDArray[np.float64]
 
@@ -236,7 +236,7 @@ def _cautions(shared: Overlap, known: dict[str, Statistic], chosen: tuple[str, .
     events = len(next(iter(weighted.values())).influence) if weighted else 0
     needed = {method: events_needed(statistic) for method, statistic in weighted.items()}
     skewed = [method for method in weighted if needed[method] > events]
-    if skewed and shared.effective >= FEW:  # with fewer, that is said
+    if skewed and shared.effective >= MIN_EFFECTIVE_EVENTS:  # with fewer, that is said
         told.append(
             f"the interval of {', '.join(skewed)} may be too narrow: terms are so skewed that "
             f"{max(needed.values()):.0f} events are needed, got {events}; log more, or clip weights"

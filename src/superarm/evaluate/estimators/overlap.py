@@ -4,10 +4,10 @@ With w the target's chance over the log's, a mean over events counts like one ov
 
     (sum w)^2 / sum w^2
 
-events of equal weight (Kish, 1965, Survey Sampling, section 11.7). Fewer than `FEW` of them are warned of: a
-share s of all weight on one event leaves at most 1 / s^2, so with 100 or more no event has over a tenth. So
-is less than `SHARE` of the log: then one event in a hundred decides, and small errors of its propensity are
-multiplied.
+events of equal weight (Kish, 1965, Survey Sampling, section 11.7). Fewer than `MIN_EFFECTIVE_EVENTS` of them
+are warned of: a share s of all weight on one event leaves at most 1 / s^2, so with 100 or more no event has
+over a tenth. So is less than `SHARE` of the log: then one event in a hundred decides, and small errors of its
+propensity are multiplied.
 
 If the propensities are right, and the log can choose whatever the target can, the mean weight is the number
 of items that the target chooses, 1 for a single choice. A mean further off than chance explains (three
@@ -24,7 +24,7 @@ from scipy.special import ndtri
 
 Floats = npt.NDArray[np.float64]
 
-FEW = 100.0
+MIN_EFFECTIVE_EVENTS = 100.0
 SHARE = 0.01
 CHANCE = 0.00135  # of a normal number above 3; shared by the positions
 
@@ -59,9 +59,9 @@ def overlap(weights: Floats, used: npt.NDArray[np.bool_], sizes: Floats) -> Over
     if np.any(empty):
         which = "" if empty.size == 1 else f" at position {np.flatnonzero(empty)[0]}"
         cautions.append(f"the target never chooses what was logged{which}: the log says nothing of it")
-    elif effective < FEW and effective > 0.5 * events:  # not for want of overlap
+    elif effective < MIN_EFFECTIVE_EVENTS and effective > 0.5 * events:  # not for want of overlap
         cautions.append(f"events are few: {events}, which count like {effective:.1f}; log more")
-    elif effective < FEW or effective < SHARE * events:
+    elif effective < MIN_EFFECTIVE_EVENTS or effective < SHARE * events:
         cautions.append(
             f"overlap is poor: {events} events count like {effective:.1f}, and the largest weight is "
             f"{weights.max():.3g}; log more of what the target chooses, or evaluate one closer to the log"

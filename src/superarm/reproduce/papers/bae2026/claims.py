@@ -8,7 +8,7 @@ from typing import Any
 from superarm.experiments import rules
 from superarm.experiments.claims import Claim
 from superarm.experiments.runs import Quantity, total
-from superarm.reproduce.papers.bae2026.methods import DRAWS, LINEAR, UCBS
+from superarm.reproduce.papers.bae2026.methods import LINEAR, SAMPLERS, UCBS
 from superarm.reproduce.papers.bae2026.replay import REPLAYS
 
 
@@ -47,7 +47,7 @@ def of_panels(settings: Mapping[str, str]) -> tuple[Claim, ...]:
                     total(setting, label),
                     total(setting, "NCBF-UCB"),
                 )
-                for label in DRAWS
+                for label in SAMPLERS
             ),
         ]
     return tuple(claims)
@@ -72,7 +72,7 @@ OPEN_BANDIT = (
         rules.chain(
             f"the Thompson variants have the highest click rate ({name})",
             _clicks(name, UCBS),
-            _clicks(name, DRAWS),
+            _clicks(name, SAMPLERS),
         )
         for name in REPLAYS
     ),

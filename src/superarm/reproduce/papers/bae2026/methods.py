@@ -26,7 +26,7 @@ PRESETS = {
 
 LINEAR = ("Logistic-UCB-1", "ada-OFU-ECOLog")
 UCBS = ("NCBF-UCB", *LINEAR, "NeuralLog-UCB-1", "NeuralLog-UCB-2")
-DRAWS = ("NeuralLog-TS-1", "NeuralLog-TS-2")
+SAMPLERS = ("NeuralLog-TS-1", "NeuralLog-TS-2")
 TRAININGS = {"descent": {"optimizer": "gd"}, "adam": {"optimizer": "adam"}}
 GRID = (0.01, 0.1, 1.0, 10.0, 100.0)
 

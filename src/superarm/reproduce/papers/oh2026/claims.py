@@ -14,7 +14,7 @@ from superarm.reproduce.papers.oh2026.methods import (
     SELDOM,
     VARIANTS,
 )
-from superarm.reproduce.papers.oh2026.plans import LONG, ROUNDS, UTILITIES
+from superarm.reproduce.papers.oh2026.plans import LONG_ROUNDS, ROUNDS, UTILITIES
 
 # Table E.2: (strategy, m) -> R(t) / t at t = 2,000, 6,000 and 10,000; table E.3: the same by strategy.
 WIDTHS = {
@@ -151,9 +151,9 @@ def _table(setting: str, short: str, numbers: tuple[float, ...]) -> tuple[Claim,
             _both_arms(setting, label, last),
             1.1 * number,
         )
-        for last, number in zip((2_000, 6_000, LONG), numbers, strict=True)
+        for last, number in zip((2_000, 6_000, LONG_ROUNDS), numbers, strict=True)
     )
-    return (*met, falls(setting, label, LONG))
+    return (*met, falls(setting, label, LONG_ROUNDS))
 
 
 WIDTH = tuple(

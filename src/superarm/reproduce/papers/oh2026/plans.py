@@ -11,7 +11,7 @@ from superarm.experiments.experiment import Plan, Setting
 from superarm.reproduce.papers.oh2026.methods import LINEAR, policy_of
 
 ROUNDS, SEEDS = 2_000, 20
-LONG = 10_000
+LONG_ROUNDS = 10_000
 UTILITIES = ("cosine", "square", "quadratic")
 WIDE = {"cosine": 10, "square": 20, "quadratic": 5}  # repetitions with networks of width 100
 TINY: dict[str, Any] = {"units": 6, "steps": 3}

@@ -6,7 +6,7 @@ from superarm.experiments.experiment import Experiment, Figure
 from superarm.reproduce.papers.oh2026 import claims
 from superarm.reproduce.papers.oh2026.methods import ALL, CHEAPER, LAST, MAIN_TEXT, OPTIMISTIC, RARELY
 from superarm.reproduce.papers.oh2026.notes import NOTE, REFERENCE, REGRET
-from superarm.reproduce.papers.oh2026.plans import LONG, WARM, Panels, synthetic
+from superarm.reproduce.papers.oh2026.plans import LONG_ROUNDS, WARM, Panels, synthetic
 
 TOTALS = (
     "The paper's tables can only be total regret, the sum of both arms' gaps, which is twice the average "
@@ -23,7 +23,7 @@ WIDTH = Experiment(
             for units, seeds in ((500, 6), (1000, 2))
         },
         {label: {} for label in (*OPTIMISTIC, "uniform")},
-        rounds=LONG,
+        rounds=LONG_ROUNDS,
         words="20 Adam steps on 64 preferences every 10 rounds, each fit from the last, instead of on all of "
         "them every round",
     ),
@@ -44,7 +44,7 @@ DIMENSION = Experiment(
             "d-100-reset-seldom": synthetic("square", dim=100, seeds=5, **MAIN_TEXT, **RARELY),
         },
         {label: {} for label in (*OPTIMISTIC, "uniform")},
-        rounds=LONG,
+        rounds=LONG_ROUNDS,
         words="in -seldom fitted every 10 rounds instead of every round",
     ),
     claims=claims.DIMENSION,
