@@ -25,6 +25,7 @@ from superarm.provenance import commit, versions
 SECTIONS = (
     "peers",
     "logistic_peer",
+    "agent_speed",
     "agent_profile",
     "first_decision",
     "paths",

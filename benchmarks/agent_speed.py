@@ -17,7 +17,8 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import ExitStack, redirect_stdout
+from io import StringIO
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -258,6 +259,15 @@ def spread(other: Path | None) -> None:
         keys = ("median", "p99", "wall", "late")
         cpu, slow, wall, late = (statistics.median(turn[key] for turn in turns) for key in keys)
         print(f"| {name} | {cpu:.1f} | {slow:.1f} | {slow / cpu:.1f} | {wall:.1f} | {late:.1f} |", flush=True)
+
+
+def section() -> str:
+    """Measure, and return the text of the section."""
+    text = StringIO()
+    with redirect_stdout(text):
+        ratios(None)
+        spread(None)
+    return text.getvalue()
 
 
 def main() -> None:
